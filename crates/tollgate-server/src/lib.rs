@@ -26,6 +26,6 @@ mod telemetry;
 mod tls;
 mod wire;
 
-pub use cli::{Cli, Exit, run, run_with};
+pub use cli::{Cli, Exit, parse_args, run, run_with};
 pub use error::{ApiError, ApiErrorKind, GrpcCode, Statuses};
 pub use serve::FrontEnd;

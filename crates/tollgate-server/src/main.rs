@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use tollgate_server::{Cli, run};
+use tollgate_server::{parse_args, run};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    run(Cli::parse()).into()
+    parse_args().map_or_else(|exit| exit, run).into()
 }

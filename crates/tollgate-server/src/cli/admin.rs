@@ -4,6 +4,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 use tollgate::{Clock, OverrideLimit, SystemClock, Timestamp, policy, rounding};
 
+use super::failure::fail;
 use super::override_response::{ClientReply, OverridePage};
 use super::override_set_response::SetReply;
 use super::request::{NOT_TOLLGATE, Reply, report_error, send, token};
@@ -82,8 +83,7 @@ fn set(args: &SetArgs) -> Result<Exit, Exit> {
 }
 
 fn usage_error(reason: &str) -> Exit {
-    eprintln!("tollgate: {reason}");
-    Exit::Usage
+    fail(Exit::Usage, reason)
 }
 
 fn override_body(args: &SetArgs) -> Result<String, String> {
@@ -216,8 +216,7 @@ fn show((_, body): &Reply, is_json: bool) -> Exit {
 }
 
 fn unreadable(error: &serde_json::Error) -> Exit {
-    eprintln!("tollgate: {NOT_TOLLGATE} ({error})");
-    Exit::NoAnswer
+    fail(Exit::NoAnswer, &format!("{NOT_TOLLGATE} ({error})"))
 }
 
 /// Prints all pages of the override list.

@@ -50,6 +50,17 @@ pub(crate) enum OverrideCommand {
     },
 }
 
+impl OverrideCommand {
+    /// Returns whether the command prints JSON (`--json`).
+    pub(crate) const fn is_json(&self) -> bool {
+        match self {
+            Self::Set(args) => args.json,
+            Self::Get { json, .. } | Self::List { json, .. } => *json,
+            Self::Rm { .. } => false,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
     /// Client id

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::failure::set_json;
 use super::server_args::ServerArgs;
 use super::stdout::print;
 use super::{
@@ -18,6 +19,9 @@ use crate::settings::args::ServeArgs;
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
+With --json, a failure is also one JSON object on standard output: {\"error\":{\"kind\",\"message\",\"exit_code\"}},
+with kind usage, not_found or no_response, and the response of the service if there is one.
+
 Try it:
   tollgate serve
   curl --json '{\"key\":\"user:1\"}' localhost:8080/check")]
@@ -95,6 +99,21 @@ Tokens are read from the environment only. Each variable also exists with the su
     },
 }
 
+impl Command {
+    /// Returns whether the command prints JSON (`--json`).
+    const fn is_json(&self) -> bool {
+        match self {
+            Self::Check(args) => args.json,
+            Self::Override(command) => command.is_json(),
+            Self::Top(args) => args.json,
+            Self::Policy(PolicyCommand::Validate { json, .. })
+            | Self::Policy(PolicyCommand::Explain { json, .. }) => *json,
+            Self::Replay(args) => args.json,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// A key, or facts such as client=c1 path=/search
@@ -112,11 +131,17 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Validate a policy file and report each error with its line
+    /// Validate policy files and report each error with its line
+    ///
+    /// Each error is printed with file, line and column, with the source line, and with a mark below the wrong part. Lines
+    /// that can contain API keys are not shown.
+    ///
+    /// Exit code 0: all files are valid. 2: a file is invalid or cannot be read.
     Validate {
-        /// Policy file
-        file: PathBuf,
-        /// Print the result as JSON
+        /// Policy files; - is standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Print the results as JSON, one object per file
         #[arg(long)]
         json: bool,
     },
@@ -188,6 +213,7 @@ pub fn run(cli: Cli) -> Exit {
 /// of its settings.
 #[must_use]
 pub fn run_with(cli: Cli, front_ends: Vec<FrontEnd>) -> Exit {
+    set_json(cli.command.is_json());
     match cli.command {
         Command::Serve(args) => serve::run(*args, front_ends),
         Command::Check(args) => check::run(&args),

@@ -16,13 +16,30 @@ pub enum Exit {
     NoAnswer,
 }
 
+impl Exit {
+    /// Returns the exit code.
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Refused => 1,
+            Self::Usage => 2,
+            Self::NoAnswer => 3,
+        }
+    }
+
+    /// Returns the `kind` of a failure in JSON.
+    pub(super) const fn failure_kind(self) -> &'static str {
+        match self {
+            Self::Success => "none",
+            Self::Refused => "not_found",
+            Self::Usage => "usage",
+            Self::NoAnswer => "no_response",
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Success => 0,
-            Exit::Refused => 1,
-            Exit::Usage => 2,
-            Exit::NoAnswer => 3,
-        })
+        Self::from(exit.code())
     }
 }

@@ -2,23 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use tollgate::policy::{self, ImportFormat, Policy, PolicyError};
+use tollgate::policy::{self, ImportFormat, Policy};
 use tollgate::{Distributed, Limiter, ManualClock, MemoryStore};
 
 use super::Exit;
 use super::args::{ImportSource, PolicyCommand};
 use super::block_on::block_on;
 use super::facts::request_body;
+use super::failure::fail;
 use super::response::ExplainReply;
 use super::stdout::print;
+use super::validate;
 use crate::files::policy_file::{self, LoadError, PolicyFile};
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query;
 
 pub(super) fn run(command: &PolicyCommand) -> Exit {
     match command {
-        PolicyCommand::Validate { file, json } => validate(file, *json),
+        PolicyCommand::Validate { files, json } => validate::run(files, *json),
         PolicyCommand::Explain { file, facts, cost, json } => explain(file, facts, *cost, *json),
         PolicyCommand::Schema => {
             print(policy::SCHEMA);
@@ -32,60 +33,6 @@ pub(super) fn run(command: &PolicyCommand) -> Exit {
 /// Loads a policy file; without a file, returns the policy with the built-in default limit.
 pub(super) fn load(file: Option<&Path>) -> Result<Policy, LoadError> {
     PolicyFile::new(file.map(Path::to_path_buf), Policy::builtin_limit()).load()
-}
-
-fn validate(file: &Path, json: bool) -> Exit {
-    let loaded = load(Some(file));
-    if json {
-        print(&format!("{}\n", report(file, &loaded)));
-    }
-    match loaded {
-        Ok(policy) => {
-            for warning in policy.warnings() {
-                eprintln!("{}: warning: {warning}", file.display());
-            }
-            if !json {
-                let count = policy.rules().len();
-                let rules = if count == 1 { "1 rule" } else { &format!("{count} rules") };
-                let (file, version) = (file.display(), policy.version());
-                print(&format!("{file}: ok, {rules}, version {version}\n"));
-            }
-            Exit::Success
-        }
-        Err(error) => {
-            if !json {
-                eprintln!("{error}");
-            }
-            Exit::Usage
-        }
-    }
-}
-
-fn report(file: &Path, loaded: &Result<Policy, LoadError>) -> Value {
-    let file = file.display().to_string();
-    match loaded {
-        Ok(policy) => json!({
-            "file": file,
-            "valid": true,
-            "version": policy.version(),
-            "rules": policy.rules().len(),
-            "warnings": policy.warnings(),
-        }),
-        Err(error) => {
-            let position = match error {
-                LoadError::Invalid(error) => Some(error),
-                LoadError::Unreadable(_) => None,
-            };
-            json!({
-                "file": file,
-                "valid": false,
-                "line": position.map(PolicyError::line),
-                "column": position.map(PolicyError::column),
-                "field": position.map(PolicyError::field),
-                "error": error.to_string(),
-            })
-        }
-    }
 }
 
 /// Explains a request against unused counters.
@@ -102,10 +49,7 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
             print(&format!("{}\n", lines.join("\n")));
             Exit::Success
         }
-        Err(reason) => {
-            eprintln!("tollgate: {reason}");
-            Exit::Usage
-        }
+        Err(reason) => fail(Exit::Usage, &reason),
     }
 }
 

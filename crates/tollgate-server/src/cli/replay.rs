@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::failure::fail;
 use super::policy::load;
 use super::stdout::print;
 use super::{Exit, page_file};
@@ -66,10 +67,7 @@ fn field(text: &str) -> Result<(String, String), String> {
 pub(super) fn run(args: &ReplayArgs) -> Exit {
     match report(args) {
         Ok(report) => finish(args, &report),
-        Err(error) => {
-            eprintln!("tollgate: {error}");
-            Exit::Usage
-        }
+        Err(error) => fail(Exit::Usage, &error.to_string()),
     }
 }
 
@@ -104,8 +102,7 @@ fn finish(args: &ReplayArgs, report: &Report) -> Exit {
     if let Some(file) = &args.html
         && let Err(error) = std::fs::write(file, replay::html_page(report))
     {
-        eprintln!("tollgate: {}", page_file::write_error(file, &error));
-        return Exit::Usage;
+        return fail(Exit::Usage, &page_file::write_error(file, &error));
     }
     Exit::Success
 }
@@ -120,9 +117,6 @@ pub(super) fn suggest(args: &SuggestArgs) -> Exit {
             print(&suggested.yaml);
             Exit::Success
         }
-        Err(error) => {
-            eprintln!("tollgate: {error}");
-            Exit::Usage
-        }
+        Err(error) => fail(Exit::Usage, &error.to_string()),
     }
 }

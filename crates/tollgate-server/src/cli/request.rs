@@ -5,6 +5,7 @@ use std::time::Duration;
 use hyper::Method;
 use tokio::runtime;
 
+use super::failure::{fail, fail_with};
 use super::response::Problem;
 use super::{Exit, ServerArgs};
 use crate::cli::client::{ClientError, Server};
@@ -20,7 +21,7 @@ const ADMIN_CHANGE_TIMEOUT: Duration = Duration::from_secs(40);
 /// Status and body of a response.
 pub(super) type Reply = (u16, String);
 
-/// Sends a request and returns the response. Reports a failure on standard error and returns the exit code.
+/// Sends a request and returns the response. Reports a failure and returns the exit code.
 pub(super) fn send(
     args: &ServerArgs,
     token: Option<&str>,
@@ -28,8 +29,7 @@ pub(super) fn send(
 ) -> Result<Reply, Exit> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else {
-        eprintln!("tollgate: cannot start the async runtime");
-        return Err(Exit::NoAnswer);
+        return Err(fail(Exit::NoAnswer, "cannot start the async runtime"));
     };
     let server = match method {
         Method::POST | Method::PUT if path.starts_with("/admin/") => {
@@ -39,13 +39,9 @@ pub(super) fn send(
     };
     let reply = server.and_then(|server| runtime.block_on(server.send(method, path, body, token)));
     reply.map_err(|error| match error {
-        ClientError::Usage(reason) => {
-            eprintln!("tollgate: {reason}");
-            Exit::Usage
-        }
+        ClientError::Usage(reason) => fail(Exit::Usage, &reason),
         ClientError::NoAnswer(reason) => {
-            eprintln!("tollgate: no response from {}: {reason}", args.server);
-            Exit::NoAnswer
+            fail(Exit::NoAnswer, &format!("no response from {}: {reason}", args.server))
         }
     })
 }
@@ -63,16 +59,16 @@ pub(super) fn token(
     }))
 }
 
-/// Reports an error response on standard error and returns the exit code: 404 is refused, any other 4xx is
+/// Reports an error response and returns the exit code: 404 is refused, any other 4xx is
 /// a usage error, and everything else counts as no answer.
 pub(super) fn report_error((status, body): &Reply) -> Exit {
-    match serde_json::from_str::<Problem>(body) {
-        Ok(problem) => eprintln!("tollgate: {status}: {}", problem.detail),
-        Err(_) => eprintln!("tollgate: {status}: {NOT_TOLLGATE}"),
-    }
-    match status {
+    let exit = match status {
         404 => Exit::Refused,
         400..500 => Exit::Usage,
         _ => Exit::NoAnswer,
+    };
+    match serde_json::from_str::<Problem>(body) {
+        Ok(problem) => fail_with(exit, &format!("{status}: {}", problem.detail), Some(body)),
+        Err(_) => fail(exit, &format!("{status}: {NOT_TOLLGATE}")),
     }
 }

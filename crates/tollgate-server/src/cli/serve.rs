@@ -1,8 +1,11 @@
 //! `tollgate serve`.
 
+use clap::{Args, Command};
 use tokio::runtime;
 
 use super::Exit;
+use super::parse::source_of;
+use crate::error::SettingsError;
 use crate::serve::{FrontEnd, serve};
 use crate::settings::args::ServeArgs;
 use crate::settings::{Environment, Settings, SettingsFile};
@@ -20,7 +23,7 @@ pub(super) fn run(args: ServeArgs, front_ends: Vec<FrontEnd>) -> Exit {
     let settings = match settings {
         Ok(settings) => settings,
         Err(error) => {
-            eprintln!("tollgate: {error}");
+            eprintln!("tollgate: {}", with_variable(error));
             return Exit::Usage;
         }
     };
@@ -42,5 +45,17 @@ pub(super) fn run(args: ServeArgs, front_ends: Vec<FrontEnd>) -> Exit {
             eprintln!("tollgate: {error}");
             Exit::Usage
         }
+    }
+}
+
+/// Names the variable instead of the flag in the error of a value that comes from it.
+fn with_variable(error: SettingsError) -> SettingsError {
+    let command = ServeArgs::augment_args(Command::new("serve"));
+    let flag = error.setting().strip_prefix("--");
+    let arg = command.get_arguments().find(|arg| flag.is_some() && arg.get_long() == flag);
+    let args: Vec<_> = std::env::args_os().collect();
+    match arg.and_then(|arg| source_of(arg, &args)) {
+        Some(variable) => error.renamed(variable),
+        None => error,
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 /// The arguments of every command that connects to a running service.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServerArgs {
-    /// URL of the service
+    /// URL of the service; without a scheme, http:// is assumed, as in localhost:8080
     #[arg(
         long,
         value_name = "URL",

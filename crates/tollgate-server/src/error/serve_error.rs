@@ -20,17 +20,30 @@ impl fmt::Display for ServeError {
 
 /// An invalid setting. The text starts with the name of the flag or variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SettingsError(String);
+pub(crate) struct SettingsError {
+    setting: String,
+    reason: String,
+}
 
 impl SettingsError {
     pub(crate) fn new(setting: &str, reason: impl fmt::Display) -> Self {
-        Self(format!("{setting}: {reason}"))
+        Self { setting: setting.to_owned(), reason: reason.to_string() }
+    }
+
+    /// Returns the name of the flag or variable.
+    pub(crate) fn setting(&self) -> &str {
+        &self.setting
+    }
+
+    /// Replaces the name of the flag, for a value that comes from its variable.
+    pub(crate) fn renamed(self, setting: String) -> Self {
+        Self { setting, ..self }
     }
 }
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "{}: {}", self.setting, self.reason)
     }
 }
 

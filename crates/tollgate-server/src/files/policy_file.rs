@@ -36,6 +36,19 @@ impl fmt::Display for LoadError {
     }
 }
 
+impl LoadError {
+    /// Returns every error of the policy, up to 100, one per line.
+    pub(crate) fn list(&self) -> String {
+        match self {
+            Self::Unreadable(reason) => reason.clone(),
+            Self::Invalid(error) => {
+                let lines = error.errors().take(100).map(|line| format!("{}:{line}", error.file()));
+                lines.collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
 impl PolicyFile {
     pub(crate) fn new(path: Option<PathBuf>, default_limit: Limit) -> Self {
         Self { path, default_limit }

@@ -108,7 +108,7 @@ fn reload(context: &NodeContext, content: &ReadResult) -> Result<(), String> {
             );
             context.note_policy_error(error.to_string());
             context.metrics().count_reload(ReloadResult::Failed);
-            Err(error.to_string())
+            Err(error.list())
         }
     }
 }

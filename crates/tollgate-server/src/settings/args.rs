@@ -8,42 +8,59 @@ use serde::Deserialize;
 use tollgate::{AtCap, Distributed, HeaderStyle, RefusalStyle};
 use tollgate_redis::Scripting;
 
+/// Headings of the help, by topic.
+const LISTENERS: &str = "Listeners";
+const POLICY: &str = "Policy";
+const FORWARD_AUTH: &str = "Forward auth";
+const REDIS: &str = "Redis";
+const NODE: &str = "Node";
+const SECURITY: &str = "Security and TLS";
+const TELEMETRY: &str = "Telemetry";
+
 /// Arguments of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
-    /// Address of the HTTP listener; port 0 selects a free port, which is printed to stderr [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR", env = "TOLLGATE_HTTP")]
+    /// Address of the HTTP listener: HOST:PORT, or :PORT on 127.0.0.1; port 0 selects a free port, which is printed to
+    /// stderr [default: 127.0.0.1:8080]
+    #[arg(long, help_heading = LISTENERS, value_name = "ADDR", env = "TOLLGATE_HTTP")]
     pub(crate) http: Option<String>,
-    /// Separate listener for the dashboard, /api and /admin [default: same as --http]
-    #[arg(long, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
+    /// Separate listener for the dashboard, /api and /admin, HOST:PORT or :PORT [default: same as --http]
+    #[arg(long, help_heading = LISTENERS, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
     pub(crate) admin: Option<String>,
-    /// Listener for Envoy's rate limit service over gRPC
-    #[arg(long, value_name = "ADDR", env = "TOLLGATE_GRPC")]
+    /// Listener for Envoy's rate limit service over gRPC, HOST:PORT or :PORT
+    #[arg(long, help_heading = LISTENERS, value_name = "ADDR", env = "TOLLGATE_GRPC")]
     pub(crate) grpc: Option<String>,
     /// Style of the rate limit headers in replies over gRPC, which the proxy adds to responses [default: draft6]
-    #[arg(long, value_name = "STYLE", env = "TOLLGATE_GRPC_HEADERS")]
+    #[arg(long, help_heading = LISTENERS, value_name = "STYLE", env = "TOLLGATE_GRPC_HEADERS")]
     pub(crate) grpc_headers: Option<GrpcHeadersArg>,
-    /// Address of a listener for Redis clients (RESP); port 0 selects a free port
-    #[arg(long, value_name = "ADDR", env = "TOLLGATE_RESP")]
+    /// Listener for Redis clients (RESP), HOST:PORT or :PORT; port 0 selects a free port
+    #[arg(long, help_heading = LISTENERS, value_name = "ADDR", env = "TOLLGATE_RESP")]
     pub(crate) resp: Option<String>,
+    /// Maximum number of open connections of each listener; further ones wait to be accepted [default: 10000]
+    #[arg(long, help_heading = LISTENERS, value_name = "N", env = "TOLLGATE_MAX_CONNECTIONS")]
+    pub(crate) max_connections: Option<usize>,
+    /// Time after SIGTERM during which new requests are still served [default: 500]
+    #[arg(long, help_heading = LISTENERS, value_name = "MS", env = "TOLLGATE_DRAIN_MS")]
+    pub(crate) drain_ms: Option<u64>,
+    /// Policy file; reloaded when it changes and on SIGHUP
+    #[arg(long, help_heading = POLICY, value_name = "FILE", env = "TOLLGATE_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
     /// Addresses and networks of proxies whose forwarding headers /auth accepts, separated by commas
-    #[arg(long, value_name = "CIDR,…", env = "TOLLGATE_TRUSTED_PROXIES")]
+    #[arg(long, help_heading = FORWARD_AUTH, value_name = "CIDR,…", env = "TOLLGATE_TRUSTED_PROXIES")]
     pub(crate) trusted_proxies: Option<String>,
     /// Styles of the rate limit headers of /auth: x-unix, x-delta, draft6 and draft11, separated by commas, or none
     /// [default: x-unix]
-    #[arg(long, value_name = "STYLE,…", env = "TOLLGATE_AUTH_HEADERS")]
+    #[arg(long, help_heading = FORWARD_AUTH, value_name = "STYLE,…", env = "TOLLGATE_AUTH_HEADERS")]
     pub(crate) auth_headers: Option<String>,
     /// Style of the bodies of refusals by /auth [default: simple]
-    #[arg(long, value_name = "STYLE", env = "TOLLGATE_AUTH_BODY")]
+    #[arg(long, help_heading = FORWARD_AUTH, value_name = "STYLE", env = "TOLLGATE_AUTH_BODY")]
     pub(crate) auth_body: Option<AuthBodyArg>,
-    /// Policy file; reloaded when it changes and on SIGHUP
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
-    pub(crate) policy: Option<PathBuf>,
     /// Redis that holds the counters of all nodes [default: counters in memory]
     // The variable is read by `StoreChoice` and not by clap, because the flag may conflict with settings that
     // the variable may not conflict with.
     #[arg(
         long,
+        help_heading = REDIS,
         value_name = "URL",
         long_help = "Redis that holds the counters of all nodes [default: counters in memory]. \
             Format: redis://[user[:password]@]host[:port][/database]; rediss:// for TLS, unix:// for a socket, \
@@ -52,86 +69,80 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) redis: Option<String>,
     /// Timeout of a Redis call [default: 100]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_REDIS_TIMEOUT_MS")]
+    #[arg(long, help_heading = REDIS, value_name = "MS", env = "TOLLGATE_REDIS_TIMEOUT_MS")]
     pub(crate) redis_timeout_ms: Option<u64>,
     /// Prefix of all keys in Redis; nodes with different prefixes share nothing [default: rl:]
-    #[arg(long, value_name = "TEXT", env = "TOLLGATE_REDIS_PREFIX")]
+    #[arg(long, help_heading = REDIS, value_name = "TEXT", env = "TOLLGATE_REDIS_PREFIX")]
     pub(crate) redis_prefix: Option<String>,
     /// How the Lua code is loaded into Redis [default: auto]
-    #[arg(long, value_name = "HOW", env = "TOLLGATE_SCRIPTING")]
+    #[arg(long, help_heading = REDIS, value_name = "HOW", env = "TOLLGATE_SCRIPTING")]
     pub(crate) scripting: Option<ScriptingArg>,
-    /// Interval of the reports that this node sends to Redis [default: 1000]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_REPORT_MS")]
-    pub(crate) report_ms: Option<u64>,
-    /// Time without a report after which a node counts as down [default: 30000]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_NODE_LIFETIME_MS")]
-    pub(crate) node_lifetime_ms: Option<u64>,
-    /// Consecutive Redis failures that open the breaker; while open, decisions are made without Redis [default: 5]
-    #[arg(long, value_name = "N", env = "TOLLGATE_BREAKER_FAILURES")]
-    pub(crate) breaker_failures: Option<u64>,
-    /// Time that the breaker stays open, unless a probe succeeds earlier [default: 30000]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_BREAKER_OPEN_MS")]
-    pub(crate) breaker_open_ms: Option<u64>,
-    /// Approximate interval of Redis probes while the breaker is open [default: 1000]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_PROBE_MS")]
-    pub(crate) probe_ms: Option<u64>,
     /// Upper bound on the role of Redis, overriding the rules [default: on]
-    #[arg(long, value_name = "HOW", env = "TOLLGATE_DISTRIBUTED")]
+    #[arg(long, help_heading = REDIS, value_name = "HOW", env = "TOLLGATE_DISTRIBUTED")]
     pub(crate) distributed: Option<DistributedArg>,
     /// Exit if Redis is unavailable at the start, instead of starting in degraded mode
-    #[arg(long, env = "TOLLGATE_REQUIRE_REDIS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(long, help_heading = REDIS, env = "TOLLGATE_REQUIRE_REDIS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) require_redis: Option<bool>,
+    /// Consecutive Redis failures that open the breaker; while open, decisions are made without Redis [default: 5]
+    #[arg(long, help_heading = REDIS, value_name = "N", env = "TOLLGATE_BREAKER_FAILURES")]
+    pub(crate) breaker_failures: Option<u64>,
+    /// Time that the breaker stays open, unless a probe succeeds earlier [default: 30000]
+    #[arg(long, help_heading = REDIS, value_name = "MS", env = "TOLLGATE_BREAKER_OPEN_MS")]
+    pub(crate) breaker_open_ms: Option<u64>,
+    /// Approximate interval of Redis probes while the breaker is open [default: 1000]
+    #[arg(long, help_heading = REDIS, value_name = "MS", env = "TOLLGATE_PROBE_MS")]
+    pub(crate) probe_ms: Option<u64>,
+    /// Id of this node [default: host name and port, or host name and process id if the port is 0]
+    #[arg(long, help_heading = NODE, value_name = "ID", env = "TOLLGATE_NODE_ID")]
+    pub(crate) node_id: Option<String>,
+    /// Interval of the reports that this node sends to Redis [default: 1000]
+    #[arg(long, help_heading = NODE, value_name = "MS", env = "TOLLGATE_REPORT_MS")]
+    pub(crate) report_ms: Option<u64>,
+    /// Time without a report after which a node counts as down [default: 30000]
+    #[arg(long, help_heading = NODE, value_name = "MS", env = "TOLLGATE_NODE_LIFETIME_MS")]
+    pub(crate) node_lifetime_ms: Option<u64>,
     /// Number of nodes that share the limits after a start without Redis, if --data-dir has no count [default: 1]
-    #[arg(long, value_name = "N", env = "TOLLGATE_EXPECTED_NODES")]
+    #[arg(long, help_heading = NODE, value_name = "N", env = "TOLLGATE_EXPECTED_NODES")]
     pub(crate) expected_nodes: Option<u64>,
     /// Directory for data that survives a restart: the memory store or, with Redis, the last node count and overrides
-    #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
+    #[arg(long, help_heading = NODE, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// If the saved counters cannot be read, rename the file and start with empty counters
-    #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(long, help_heading = NODE, env = "TOLLGATE_DISCARD_BAD_STATE", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) discard_bad_state: Option<bool>,
-    /// Id of this node [default: host name and port, or host name and process id if the port is 0]
-    #[arg(long, value_name = "ID", env = "TOLLGATE_NODE_ID")]
-    pub(crate) node_id: Option<String>,
     /// Maximum number of keys in memory [default: 1000000]
-    #[arg(long, value_name = "N", env = "TOLLGATE_MAX_KEYS")]
+    #[arg(long, help_heading = NODE, value_name = "N", env = "TOLLGATE_MAX_KEYS")]
     pub(crate) max_keys: Option<usize>,
     /// Decision for a new key when --max-keys is reached [default: allow]
-    #[arg(long, value_name = "WHAT", env = "TOLLGATE_AT_CAP")]
+    #[arg(long, help_heading = NODE, value_name = "WHAT", env = "TOLLGATE_AT_CAP")]
     pub(crate) at_cap: Option<AtCapArg>,
-    /// Maximum number of open connections of each listener; further ones wait to be accepted [default: 10000]
-    #[arg(long, value_name = "N", env = "TOLLGATE_MAX_CONNECTIONS")]
-    pub(crate) max_connections: Option<usize>,
-    /// Time after SIGTERM during which new requests are still served [default: 500]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_DRAIN_MS")]
-    pub(crate) drain_ms: Option<u64>,
+    /// Settings file: these flags as YAML, such as `max_keys: 50000`
+    #[arg(long, help_heading = NODE, value_name = "FILE", env = "TOLLGATE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
     /// Allow a listener on a non-loopback address without a token
-    #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(long, help_heading = SECURITY, env = "TOLLGATE_ALLOW_UNPROTECTED", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) allow_unprotected: Option<bool>,
     /// Serve HTTPS with this certificate chain (PEM); reloaded when it changes
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CERT")]
+    #[arg(long, help_heading = SECURITY, value_name = "FILE", env = "TOLLGATE_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of the certificate (PEM, without a passphrase)
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_KEY")]
+    #[arg(long, help_heading = SECURITY, value_name = "FILE", env = "TOLLGATE_TLS_KEY")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Require a client certificate signed by one of these CAs (PEM)
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CLIENT_CA")]
+    #[arg(long, help_heading = SECURITY, value_name = "FILE", env = "TOLLGATE_TLS_CLIENT_CA")]
     pub(crate) tls_client_ca: Option<PathBuf>,
     /// Trace every decision, not only those with a sampled trace context
     ///
     /// Requires `OTEL_EXPORTER_OTLP_ENDPOINT` and a build with the feature `otel`.
-    #[arg(long, env = "TOLLGATE_TRACE_DECISIONS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(long, help_heading = TELEMETRY, env = "TOLLGATE_TRACE_DECISIONS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) trace_decisions: Option<bool>,
     /// Format of log lines [default: text]
-    #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT")]
+    #[arg(long, help_heading = TELEMETRY, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT")]
     pub(crate) log_format: Option<LogArg>,
-    /// Settings file: these flags as YAML, such as `max_keys: 50000`
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
 }
 
 /// Decision for a new key when the memory store is full.

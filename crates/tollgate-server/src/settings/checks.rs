@@ -6,12 +6,19 @@ use std::ops::RangeInclusive;
 
 use crate::error::SettingsError;
 
-/// Resolves the address of a listener.
+/// The host of a listener whose address is only `:PORT`. Other hosts must be named, because they expose the service.
+const DEFAULT_HOST: &str = "127.0.0.1";
+
+/// Resolves the address of a listener: `HOST:PORT`, or `:PORT` on the loopback address.
 pub(super) fn address(setting: &str, text: &str) -> Result<SocketAddr, SettingsError> {
     let invalid = |reason: &dyn fmt::Display| {
         SettingsError::new(setting, format!("{text:?} is not HOST:PORT: {reason}"))
     };
-    let mut addresses = text.to_socket_addrs().map_err(|error| invalid(&error))?;
+    let with_host = match text.starts_with(':') {
+        true => format!("{DEFAULT_HOST}{text}"),
+        false => text.to_owned(),
+    };
+    let mut addresses = with_host.to_socket_addrs().map_err(|error| invalid(&error))?;
     addresses.next().ok_or_else(|| invalid(&"the host name has no address"))
 }
 

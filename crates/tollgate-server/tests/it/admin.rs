@@ -260,14 +260,14 @@ fn reload_succeeds_or_is_422_with_the_reason() {
     let reply = admin(&service, "POST", "/admin/policy/reload", "");
     assert_eq!((reply.status, &reply.json()["rules"]), (200, &json!(0)));
     assert_eq!(service.check("c1")["limit"], 7, "immediately");
-    scratch.write("policy.yaml", "version: 1\nrulez: []\n");
+    let bad: String =
+        (0..12).map(|n| format!("  - {{ name: r{n}, limits: 1/minute }}\n")).collect();
+    scratch.write("policy.yaml", &format!("version: 1\nrulez: []\nrules:\n{bad}"));
     let reply = admin(&service, "POST", "/admin/policy/reload", "");
     assert_eq!(reply.status, 422);
-    assert!(
-        reply.json()["detail"].as_str().unwrap().contains("policy.yaml:2:1: rulez"),
-        "{}",
-        reply.body
-    );
+    let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.lines().next().unwrap().contains("policy.yaml:2:1: rulez"), "{detail}");
+    assert_eq!(detail.matches("did you mean 1/min?").count(), 12, "all errors: {detail}");
     assert_eq!(service.check("c1")["limit"], 7);
     // The failure is counted even if the file is repaired before the next poll.
     scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 7/d }\n");

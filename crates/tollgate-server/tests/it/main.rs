@@ -30,6 +30,7 @@ mod bad_input;
 mod batch;
 mod bounds;
 mod check;
+mod command_failures;
 mod command_line;
 mod concurrency;
 mod disconnects;

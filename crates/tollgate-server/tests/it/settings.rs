@@ -152,12 +152,12 @@ fn invalid_flag_is_named() {
 #[test]
 fn invalid_variable_is_named() {
     for (name, value, named) in [
-        ("TOLLGATE_HTTP", "nonsense", "--http"),
-        ("TOLLGATE_MAX_KEYS", "many", "--max-keys"),
-        ("TOLLGATE_MAX_KEYS", "0", "--max-keys"),
-        ("TOLLGATE_AT_CAP", "maybe", "--at-cap"),
-        ("TOLLGATE_NODE_ID", "a b", "--node-id"),
-        ("TOLLGATE_DRAIN_MS", "-1", "--drain-ms"),
+        ("TOLLGATE_HTTP", "nonsense", "TOLLGATE_HTTP: "),
+        ("TOLLGATE_MAX_KEYS", "many", "TOLLGATE_MAX_KEYS: "),
+        ("TOLLGATE_MAX_KEYS", "0", "TOLLGATE_MAX_KEYS: "),
+        ("TOLLGATE_AT_CAP", "maybe", "TOLLGATE_AT_CAP: "),
+        ("TOLLGATE_NODE_ID", "a b", "TOLLGATE_NODE_ID: "),
+        ("TOLLGATE_DRAIN_MS", "-1", "TOLLGATE_DRAIN_MS: "),
         ("RATE_LIMIT_GLOBAL_CAPACITY", "0", "RATE_LIMIT_GLOBAL_CAPACITY"),
         ("RATE_LIMIT_GLOBAL_CAPACITY", "1e308", "RATE_LIMIT_GLOBAL_CAPACITY"),
         ("RATE_LIMIT_GLOBAL_REFILL_PER_SEC", "NaN", "RATE_LIMIT_GLOBAL_REFILL_PER_SEC"),

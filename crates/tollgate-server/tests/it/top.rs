@@ -81,7 +81,7 @@ fn wrong_token_exits_with_two() {
     let mut command = tollgate(&["top", "--server", &server.url]);
     let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "a\u{1}b").output().unwrap());
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert_eq!(run(&["top", "--server", "127.0.0.1:8080"]).code, 2);
+    assert_eq!(run(&["top", "--server", "ftp://127.0.0.1:8080"]).code, 2);
     assert_eq!(once(problem(404, "no resource at /api/live")).code, 2);
 }
 
@@ -181,7 +181,8 @@ fn reconnects_after_a_lost_connection() {
 fn stops_when_the_token_is_refused() {
     let answers = [StreamScript::Close(stream(&[1])), problem(401, "the token is not valid here")];
     let (follower, frames) = Follower::start(&FakeLiveServer::start(&answers).url);
-    assert_eq!(frames.count(), 1);
+    let lines: Vec<Value> = frames.collect();
+    assert_eq!((lines.len(), lines[1]["error"]["kind"].as_str()), (2, Some("usage")), "{lines:?}");
     let ended = follower.wait();
     assert_eq!(ended.code, 2);
     assert!(

@@ -28,6 +28,7 @@ use tokio::runtime;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 
+use super::failure::fail;
 use super::request::token;
 use super::stdout::{print, try_print};
 use super::{Exit, ServerArgs};
@@ -52,7 +53,7 @@ pub(crate) struct TopArgs {
     once: bool,
     /// Print one JSON object per second, one per line; with --once, print one and exit
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Runs `tollgate top`.
@@ -64,13 +65,10 @@ pub(super) fn run(args: &TopArgs) -> Exit {
     };
     match result {
         Ok(()) => Exit::Success,
-        Err(ClientError::Usage(reason)) => {
-            print_error(&visible(&reason));
-            Exit::Usage
-        }
+        Err(ClientError::Usage(reason)) => fail(Exit::Usage, &visible(&reason)),
         Err(ClientError::NoAnswer(reason)) => {
-            print_error(&format!("no response from {}: {}", args.server.server, visible(&reason)));
-            Exit::NoAnswer
+            let reason = visible(&reason);
+            fail(Exit::NoAnswer, &format!("no response from {}: {reason}", args.server.server))
         }
     }
 }
