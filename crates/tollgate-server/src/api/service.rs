@@ -8,7 +8,7 @@ use tollgate::{ActivePolicy, FallbackStore, MemoryStore, Observer};
 
 use crate::access::{Credentials, Guard, Role};
 use crate::error::ApiError;
-use crate::metrics::{Metrics, ScrapeContext};
+use crate::metrics::{HttpRequests, Metrics, ScrapeContext};
 use crate::node::NodeContext;
 use crate::node::live::Live;
 use crate::node::reload::ReloadRequests;
@@ -95,6 +95,11 @@ impl Service {
     /// Returns the active policy, for front ends that extract its facts from requests.
     pub(crate) fn active_policy(&self) -> Arc<ActivePolicy<<Metrics as Observer>::Handles>> {
         self.node.limiter().active_policy()
+    }
+
+    /// Returns the counters of HTTP requests.
+    pub(crate) fn http_requests(&self) -> &HttpRequests {
+        self.node.metrics().http_requests()
     }
 
     pub(crate) const fn guard(&self) -> &Guard {

@@ -17,6 +17,7 @@ mod live;
 mod origin;
 mod protocol;
 mod reply;
+mod request_metrics;
 mod routes;
 mod session;
 mod traces;

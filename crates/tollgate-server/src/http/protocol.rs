@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use tower_service::Service as _;
 use super::body_guard::GuardedBody;
 use super::delivery::{DeliveringStream, Delivery};
 use super::forward_auth::{Endpoint, ForwardAuth};
-use super::{auth, decide, routes, traces};
+use super::{auth, decide, request_metrics, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, Progress, Protocol, Stream};
 use crate::metrics::FrontEndCounters;
@@ -86,6 +87,7 @@ impl Http {
         forward_auth: ForwardAuthSettings,
     ) -> Self {
         let router = routes::router(surface, Arc::clone(&service));
+        let router = request_metrics::record(Arc::clone(&service), router);
         let router = traces::record_routes(service.traces(), router);
         Self { service, router, surface, forward_auth: ForwardAuth::new(forward_auth) }
     }
@@ -148,7 +150,8 @@ async fn respond(
 ) -> Result<Response<Body>, Infallible> {
     let (service, peer) = (&*http.service, connection.peer());
     let mut span = traces::start_span(service.traces(), &request, peer.ip());
-    let mut response = match call_of(http.surface, &request) {
+    let (call, started) = (call_of(http.surface, &request), Instant::now());
+    let mut response = match call {
         Some(DirectCall::ForwardAuth(endpoint)) => {
             let count = || connection.count_requests(1);
             let peer = peer.ip();
@@ -171,6 +174,10 @@ async fn respond(
             http.router.clone().call(request).await?.map(Either::Right)
         }
     };
+    if let Some(call) = call {
+        let (requests, status) = (service.http_requests(), response.status());
+        requests.count(call.route(), status.as_u16(), started.elapsed());
+    }
     if !service.is_ready() {
         // The client then uses another node for its next request instead of hitting a closed socket.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -185,6 +192,18 @@ enum DirectCall {
     Decide(Verb),
     /// Forward auth accepts any method.
     ForwardAuth(Endpoint),
+}
+
+impl DirectCall {
+    const fn route(self) -> &'static str {
+        match self {
+            Self::Decide(Verb::Peek) => "/peek",
+            Self::Decide(Verb::Refund) => "/refund",
+            Self::Decide(_) => "/check",
+            Self::ForwardAuth(Endpoint::Forwarded) => "/auth",
+            Self::ForwardAuth(Endpoint::Nginx) => "/auth/nginx",
+        }
+    }
 }
 
 fn call_of(surface: Surface, request: &Request<Incoming>) -> Option<DirectCall> {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bucket bounds: nanoseconds, and the `le` label in seconds.
+/// Upper bucket bounds of decisions: nanoseconds, and the `le` label in seconds.
 pub(super) const BOUNDS: [(u64, &str); 13] = [
     (1_000, "0.000001"),
     (5_000, "0.000005"),
@@ -21,19 +21,29 @@ pub(super) const BOUNDS: [(u64, &str); 13] = [
 ];
 
 /// Counts per bucket, not cumulative, so that recording a duration updates one bucket.
-#[derive(Debug, Default)]
-pub(super) struct Histogram {
-    buckets: [AtomicU64; BOUNDS.len()],
+#[derive(Debug)]
+pub(super) struct Histogram<const N: usize> {
+    bounds: &'static [(u64, &'static str); N],
+    buckets: [AtomicU64; N],
     /// Durations above the largest bound.
     overflow: AtomicU64,
     /// Sum of all durations in nanoseconds.
     total_nanos: AtomicU64,
 }
 
-impl Histogram {
+impl<const N: usize> Histogram<N> {
+    pub(super) const fn new(bounds: &'static [(u64, &'static str); N]) -> Self {
+        Self {
+            bounds,
+            buckets: [const { AtomicU64::new(0) }; N],
+            overflow: AtomicU64::new(0),
+            total_nanos: AtomicU64::new(0),
+        }
+    }
+
     pub(super) fn record(&self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let index = BOUNDS.iter().position(|(bound, _)| nanos <= *bound);
+        let index = self.bounds.iter().position(|(bound, _)| nanos <= *bound);
         let bucket = index.and_then(|index| self.buckets.get(index)).unwrap_or(&self.overflow);
         bucket.fetch_add(1, Ordering::Relaxed);
         self.total_nanos.fetch_add(nanos, Ordering::Relaxed);
@@ -42,7 +52,7 @@ impl Histogram {
     /// Returns each bound's label with the cumulative count up to that bound.
     pub(super) fn cumulative(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let mut sum = 0;
-        BOUNDS.iter().zip(&self.buckets).map(move |((_, label), bucket)| {
+        self.bounds.iter().zip(&self.buckets).map(move |((_, label), bucket)| {
             sum += bucket.load(Ordering::Relaxed);
             (*label, sum)
         })

@@ -3,6 +3,7 @@
 
 mod front_ends;
 mod histogram;
+mod http_requests;
 mod process;
 mod rules;
 mod tally;
@@ -18,13 +19,14 @@ use tollgate::{
 };
 
 pub(crate) use front_ends::{FrontEndCounters, FrontEnds};
-use histogram::Histogram;
+use histogram::{BOUNDS, Histogram};
+pub(crate) use http_requests::HttpRequests;
 pub(crate) use rules::Handles;
 use rules::Rules;
 #[cfg(test)]
 pub(crate) use tally::SCALE;
 pub(crate) use tally::{RuleTally, Slice, Tally};
-use text::Exposition;
+use text::{Exposition, UNKNOWN};
 
 use crate::access::{Guard, Role};
 use crate::shutdown::Readiness;
@@ -36,7 +38,7 @@ pub(crate) struct Metrics {
     exhausted: Exhausted,
     allowed: AtomicU64,
     blocked: AtomicU64,
-    duration: Histogram,
+    duration: Histogram<{ BOUNDS.len() }>,
     local_exhausted: AtomicU64,
     distributed_exhausted: AtomicU64,
     backend_denied: AtomicU64,
@@ -52,6 +54,7 @@ pub(crate) struct Metrics {
     nodes_up: AtomicU64,
     nodes_down: AtomicU64,
     front_ends: FrontEnds,
+    http_requests: HttpRequests,
 }
 
 /// Values from other parts of the node that are read for each scrape.
@@ -157,21 +160,22 @@ impl Metrics {
             exhausted,
             allowed: AtomicU64::default(),
             blocked: AtomicU64::default(),
-            duration: Histogram::default(),
+            duration: Histogram::new(&BOUNDS),
             local_exhausted: AtomicU64::default(),
             distributed_exhausted: AtomicU64::default(),
             backend_denied: AtomicU64::default(),
             degraded: DegradedDecisions::default(),
             store,
-            global_remaining: AtomicU64::default(),
-            route_remaining: AtomicU64::default(),
+            global_remaining: AtomicU64::new(UNKNOWN),
+            route_remaining: AtomicU64::new(UNKNOWN),
             reloads: AtomicU64::default(),
             failed_reloads: AtomicU64::default(),
             failed_saves: AtomicU64::default(),
             rules: Rules::default(),
-            nodes_up: AtomicU64::default(),
-            nodes_down: AtomicU64::default(),
+            nodes_up: AtomicU64::new(UNKNOWN),
+            nodes_down: AtomicU64::new(UNKNOWN),
             front_ends: FrontEnds::default(),
+            http_requests: HttpRequests::default(),
         }
     }
 
@@ -218,6 +222,11 @@ impl Metrics {
         &self.front_ends
     }
 
+    /// Returns the counters of HTTP requests by route.
+    pub(crate) const fn http_requests(&self) -> &HttpRequests {
+        &self.http_requests
+    }
+
     /// Returns the failure state of the store.
     pub(crate) fn store(&self) -> &StoreWatch {
         &self.store
@@ -240,6 +249,7 @@ impl Metrics {
     pub(crate) fn render(&self, context: &ScrapeContext<'_>) -> String {
         let mut out = Exposition::default();
         self.front_ends.render_requests(&mut out);
+        self.http_requests.render(&mut out);
         self.render_decisions(&mut out);
         self.render_store(&mut out, context.breaker);
         self.rules.render(&mut out);
@@ -257,16 +267,18 @@ impl Metrics {
             .sample(&[("result", "allowed")], read(&self.allowed))
             .sample(&[("result", "blocked")], read(&self.blocked));
         let help = "Time to decide a check in seconds, including planning and the store call.";
-        out.histogram("ratelimiter_check_duration_seconds", help, &self.duration);
+        let name = "ratelimiter_check_duration_seconds";
+        out.histogram(name, help);
+        out.series(name, None, &self.duration);
         out.counter("rate_limit_rejections_total", "Refused checks by reason.")
             .sample(&[("reason", "local_exhausted")], read(&self.local_exhausted))
             .sample(&[("reason", "distributed_exhausted")], read(&self.distributed_exhausted))
             .sample(&[("reason", "backend_error")], read(&self.backend_denied));
         let help =
             "Remaining quota after the last decision (global: default limit, route: any rule).";
-        out.gauge("rate_limit_tokens_remaining", help)
-            .sample(&[("scope", "global")], read(&self.global_remaining))
-            .sample(&[("scope", "route")], read(&self.route_remaining));
+        let mut metric = out.gauge("rate_limit_tokens_remaining", help);
+        metric.sample_known(&[("scope", "global")], read(&self.global_remaining));
+        metric.sample_known(&[("scope", "route")], read(&self.route_remaining));
     }
 
     fn render_store(&self, out: &mut Exposition, breaker: Option<BreakerState>) {
@@ -298,8 +310,8 @@ impl Metrics {
             .sample(&[], ready);
         if context.occupancy.is_none() {
             out.gauge("tollgate_nodes", "Nodes that share the store, as seen by this node.")
-                .sample(&[("state", "up")], read(&self.nodes_up))
-                .sample(&[("state", "down")], read(&self.nodes_down));
+                .sample_known(&[("state", "up")], read(&self.nodes_up))
+                .sample_known(&[("state", "down")], read(&self.nodes_down));
         }
         self.front_ends.render_connections(out);
         out.gauge("tollgate_live_watchers", "Open live streams (dashboards and tollgate top).")

@@ -4,6 +4,7 @@ use std::thread;
 
 use serde_json::json;
 
+use crate::admin_client::start_with_admin;
 use crate::metrics_text::Scrape;
 use crate::service::{Scratch, Service, eventually};
 
@@ -62,8 +63,6 @@ fn all_series_start_at_zero() {
         LOCAL,
         DISTRIBUTED,
         BACKEND,
-        GLOBAL,
-        ROUTE,
         DURATIONS,
         "ratelimiter_check_duration_seconds_sum",
         "rate_limit_backend_errors_total",
@@ -85,6 +84,9 @@ fn all_series_start_at_zero() {
     }
     for series in expected {
         assert_eq!(scrape.value(&series), 0.0, "{series}");
+    }
+    for gauge in [GLOBAL, ROUTE] {
+        assert!(!scrape.has(gauge), "a gauge is absent until there is a value");
     }
     assert_eq!(scrape.value("tollgate_memory_keys_max"), 1_000_000.0);
     let version = env!("CARGO_PKG_VERSION");
@@ -138,6 +140,7 @@ fn peeks_refunds_and_errors_are_not_counted() {
         "tollgate_ready",
         "tollgate_connections",
         "tollgate_requests_total",
+        "tollgate_http_request",
         "process_",
     ];
     for (series, value) in nonzero {
@@ -247,8 +250,10 @@ fn labels_never_contain_a_key() {
     }
     assert!(!service.get("/metrics").body.contains("needle"));
     let scrape = Scrape::of(&service);
-    let known =
-        ["result", "reason", "scope", "rule", "trial", "by", "le", "version", "token", "frontend"];
+    let known = [
+        "result", "reason", "scope", "rule", "trial", "by", "le", "version", "token", "frontend",
+        "route", "status",
+    ];
     for (label, value) in scrape.labels() {
         assert!(known.contains(&label.as_str()), "{label}={value}");
     }
@@ -280,4 +285,29 @@ fn metric_names_match_the_contract() {
         names.iter().all(|name| known.iter().any(|prefix| name.starts_with(prefix))),
         "{names:?}"
     );
+}
+
+#[test]
+fn http_requests_are_counted_by_route_and_status() {
+    let service = start_with_admin(&["--trusted-proxies", "127.0.0.1"]);
+    let mut client = service.client();
+    client.post("/check", r#"{"key":"k"}"#);
+    client.post("/check", r#"{"key":"k"}"#);
+    client.post("/check", "nonsense");
+    client.post("/check/batch", r#"{"requests":[]}"#);
+    for path in ["/api/nodes", "/auth", "/client-1234", "/admin/external/clients/c-1234/limits"] {
+        client.get(path);
+    }
+    let scrape = Scrape::of(&service);
+    let count = |route: &str, status: &str| {
+        let labels = format!("{{route=\"{route}\",status=\"{status}\"}}");
+        scrape.value(&format!("tollgate_http_requests_total{labels}"))
+    };
+    assert_eq!((count("/check", "200"), count("/check", "400")), (2.0, 1.0));
+    assert_eq!(count("/check/batch", "200") + count("/api/nodes", "200"), 2.0);
+    assert_eq!(count("/auth", "200") + count("other", "404"), 2.0);
+    assert_eq!(count("/admin/external/clients/{id}/limits", "401"), 1.0);
+    let durations = "tollgate_http_request_duration_seconds_count{route=\"/check\"}";
+    assert_eq!(scrape.value(durations), 3.0);
+    assert!(!format!("{scrape:?}").contains("1234"), "no label contains a client");
 }

@@ -80,26 +80,36 @@ impl Scrape {
 
     fn check_histograms(&self) {
         for (name, _) in self.types.iter().filter(|(_, kind)| *kind == "histogram") {
-            let bounds = self.buckets(name);
-            assert!(bounds.is_sorted_by(|(a, _), (b, _)| a < b), "{name}: unsorted bounds");
-            assert!(bounds.is_sorted_by(|(_, a), (_, b)| a <= b), "{name}: decreasing counts");
-            let (last, total) = bounds.last().expect("a histogram has buckets");
-            assert!(last.is_infinite(), "{name}: the last bucket is not +Inf");
-            assert_eq!(Some(total), self.series.get(&format!("{name}_count")), "{name}");
-            assert!(self.series.contains_key(&format!("{name}_sum")), "{name}");
+            for (labels, bounds) in self.histograms(name) {
+                assert!(bounds.is_sorted_by(|(a, _), (b, _)| a < b), "{name}: unsorted bounds");
+                assert!(bounds.is_sorted_by(|(_, a), (_, b)| a <= b), "{name}: decreasing counts");
+                let (last, total) = bounds.last().expect("a histogram has buckets");
+                assert!(last.is_infinite(), "{name}: the last bucket is not +Inf");
+                let labels = labels.trim_end_matches(',');
+                let labels =
+                    if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+                let count = self.series.get(&format!("{name}_count{labels}"));
+                assert_eq!(Some(total), count, "{name}{labels}");
+                assert!(self.series.contains_key(&format!("{name}_sum{labels}")), "{name}{labels}");
+            }
         }
     }
 
-    /// Returns the buckets of a histogram, sorted by bound.
-    fn buckets(&self, name: &str) -> Vec<(f64, f64)> {
-        let prefix = format!("{name}_bucket{{le=\"");
-        let bucket = |(series, count): (&String, &f64)| {
-            let bound = series.strip_prefix(&prefix)?.strip_suffix("\"}")?;
-            Some((bound.replace("+Inf", "inf").parse().expect("a bound"), *count))
-        };
-        let mut buckets: Vec<(f64, f64)> = self.series.iter().filter_map(bucket).collect();
-        buckets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        buckets
+    /// Returns the buckets of a histogram by its labels, sorted by bound.
+    fn histograms(&self, name: &str) -> BTreeMap<String, Vec<(f64, f64)>> {
+        let prefix = format!("{name}_bucket{{");
+        let mut found: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+        for (series, count) in &self.series {
+            let Some(labels) = series.strip_prefix(&prefix) else { continue };
+            let (labels, bound) = labels.split_once("le=\"").expect("a bucket has a bound");
+            let bound = bound.strip_suffix("\"}").expect("le is the last label");
+            let bound = bound.replace("+Inf", "inf").parse().expect("a bound");
+            found.entry(labels.to_owned()).or_default().push((bound, *count));
+        }
+        for buckets in found.values_mut() {
+            buckets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        }
+        found
     }
 
     /// Returns the value of one series, such as `name{label="value"}`.
