@@ -1,67 +1,130 @@
-//! The examples in README.md and docs/SERVING.md work as shown.
+//! The commands in README.md and docs/*.md work as shown, or are marked with the test that runs them or the reason why
+//! none does.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use tollgate_testkit::server::{Flavor, Server};
 
+use crate::doc_blocks::{Block, Tested, blocks, root};
 use crate::redis::LONG_TIMEOUT;
-use crate::service::{Scratch, Service, run, tollgate};
+use crate::service::{Scratch, Service, tollgate};
 
 const README: &str = include_str!("../../../../README.md");
-const SERVING: &str = include_str!("../../../../docs/SERVING.md");
 
-/// Returns the code blocks of a language.
-fn blocks(page: &'static str, language: &str) -> impl Iterator<Item = &'static str> {
-    let opening = format!("```{language}\n");
-    let parts: Vec<&'static str> = page.split(&opening).skip(1).collect();
-    parts.into_iter().map(|part| part.split("```").next().expect("a block ends"))
+/// The longest time of one command, in seconds.
+const MAX_SECONDS: &str = "20";
+
+/// A directory with the files that the commands read, and a service for `localhost:8080`.
+struct Workshop {
+    scratch: Scratch,
+    service: Service,
 }
 
-/// Returns the commands of console blocks with their output.
-fn commands(page: &'static str) -> impl Iterator<Item = (&'static str, String)> {
-    blocks(page, "console").flat_map(|block| {
-        block.split("$ ").skip(1).map(|example| {
-            let (command, printed) = example.split_once('\n').expect("a command line");
-            (command, printed.to_owned())
-        })
-    })
-}
-
-#[test]
-fn responses_in_examples_are_exact() {
-    let service = Service::start(&[]);
-    let mut examples = 0;
-    for (command, printed) in commands(README).chain(commands(SERVING)) {
-        let Some(rest) = command.strip_prefix("curl --json '") else { continue };
-        let (body, path) = rest.split_once("' localhost:8080").expect("an address of the pages");
-        // Long responses are wrapped.
-        assert_eq!(service.post(path, body).body, printed.lines().collect::<String>(), "{command}");
-        examples += 1;
+impl Workshop {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        scratch.write("policy.yaml", readme_policy());
+        let envoy = "domain: edge\ndescriptors:\n  - key: user\n    rate_limit: { unit: minute, requests_per_unit: 2 }\n";
+        std::fs::create_dir(scratch.path().join("config")).unwrap();
+        scratch.write("config/edge.yaml", envoy);
+        scratch.write(
+            "limits.yaml",
+            "- { namespace: shop, max_value: 2, seconds: 60, variables: [user] }\n",
+        );
+        Self { scratch, service: Service::start(&[]) }
     }
-    assert!(examples >= 3, "only {examples} examples found");
+
+    /// Runs the commands of a block, and compares their output with the page.
+    fn run(&self, block: &Block) {
+        let mut exports = String::new();
+        for (command, expected) in block.commands() {
+            if command.starts_with("export ") {
+                exports += &format!("{command}\n");
+                continue;
+            }
+            let (is_success, printed) = match command.strip_prefix("curl --json '") {
+                Some(rest) => (true, self.post(rest)),
+                None => self.shell(&format!("{exports}{command}")),
+            };
+            if expected.is_empty() {
+                assert!(is_success, "{}: {command}\n{printed}", block.place);
+            } else if command.starts_with("curl") {
+                // Long responses are wrapped.
+                assert_eq!(printed, expected.lines().collect::<String>(), "{}", block.place);
+            } else {
+                assert_eq!(printed, expected, "{}: {command}", block.place);
+            }
+        }
+    }
+
+    /// Sends what curl would send, because old versions of curl do not know `--json`.
+    fn post(&self, rest: &str) -> String {
+        let (body, path) = rest.split_once("' localhost:8080").expect("an address of the pages");
+        self.service.post(path.trim(), body).body
+    }
+
+    /// Runs a command in the directory. Returns whether it succeeded, and its output.
+    fn shell(&self, command: &str) -> (bool, String) {
+        let command = command.replace("localhost:8080", &self.service.address().to_string());
+        // Without settings of the environment, as in the other tests.
+        let binary = tollgate(&[]);
+        let directory = Path::new(binary.get_program()).parent().unwrap();
+        let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("timeout");
+        shell.args([
+            MAX_SECONDS,
+            "bash",
+            "-euo",
+            "pipefail",
+            "-c",
+            &format!("exec 2>&1\n{command}"),
+        ]);
+        shell.current_dir(self.scratch.path()).stdin(Stdio::null()).env_clear();
+        let output = shell.env("PATH", path).output().expect("bash runs");
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    }
+}
+
+fn readme_policy() -> &'static str {
+    let (_, rest) = README.split_once("```yaml\n").expect("the README has a policy");
+    let (text, _) = rest.split_once("```").expect("the block ends");
+    assert_eq!(text.lines().count(), 10, "the policy in ten lines");
+    text
 }
 
 #[test]
-fn readme_policy_explains_as_shown() {
-    let scratch = Scratch::new();
-    let text = blocks(README, "yaml").next().expect("the README has a policy");
-    assert_eq!(text.lines().count(), 10, "the policy in ten lines");
-    let file = scratch.write("policy.yaml", text);
-    let (command, printed) = commands(README)
-        .find(|(command, _)| command.starts_with("tollgate policy explain"))
-        .expect("the README explains it");
-    let args: Vec<&str> = command
-        .split(' ')
-        .skip(1)
-        .map(|arg| if arg == "policy.yaml" { file.as_str() } else { arg })
-        .collect();
-    assert_eq!(run(&args).stdout, printed);
+fn unmarked_commands_work_as_shown() {
+    let workshop = Workshop::new();
+    let blocks = blocks();
+    let run: Vec<_> = blocks.iter().filter(|block| block.tested == Tested::Here).collect();
+    run.iter().for_each(|block| workshop.run(block));
+    assert!(run.len() >= 8, "only {} blocks are run", run.len());
+}
+
+#[test]
+fn marks_name_a_test_or_a_reason() {
+    for Block { place, tested, .. } in blocks() {
+        match tested {
+            Tested::Here => {}
+            Tested::By(file) => {
+                let is_test = file.contains("/tests/") && root().join(&file).is_file();
+                assert!(is_test, "{place}: {file} is not a test");
+            }
+            Tested::Not(reason) => assert!(reason.len() >= 10, "{place}: {reason:?} is no reason"),
+        }
+    }
 }
 
 #[test]
 fn example_nodes_share_redis() {
     let server = Server::start(Flavor::Redis);
-    let serving = commands(SERVING).filter(|(command, _)| command.starts_with("tollgate serve"));
-    let nodes: Vec<Service> = serving
-        .map(|(command, _)| {
+    let blocks = blocks();
+    let pages = blocks.iter().filter(|block| block.place.starts_with("SERVING.md:"));
+    let commands = pages.flat_map(Block::commands).map(|(command, _)| command);
+    let nodes: Vec<Service> = commands
+        .filter(|command| command.starts_with("tollgate serve --redis"))
+        .map(|command| {
             let url = server.url();
             let args = command.split(' ').skip(1).map(|arg| match arg {
                 "redis://localhost:6379" => &url,

@@ -10,6 +10,7 @@
 
 mod auth_proxy;
 mod client;
+mod doc_blocks;
 mod envoy_proxy;
 mod fake_live_server;
 mod grpc_client;
