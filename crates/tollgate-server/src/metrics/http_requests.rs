@@ -9,7 +9,7 @@ use super::text::Exposition;
 
 /// The routes with their own series, the most frequent ones first, because they are found by comparison. All other paths,
 /// which clients choose freely, are counted as the last one.
-const ROUTES: [&str; 36] = [
+const ROUTES: [&str; 39] = [
     "/check",
     "/auth",
     "/auth/nginx",
@@ -27,6 +27,9 @@ const ROUTES: [&str; 36] = [
     "/api/counters",
     "/api/limits",
     "/api/blocks",
+    "/api/clients/{id}",
+    "/api/events",
+    "/api/history",
     "/api/status",
     "/api/explain",
     "/api/session",

@@ -16,7 +16,6 @@ use super::Service;
 use crate::error::ApiError;
 use crate::node::history::HistoryRange;
 use crate::node::overrides::Client;
-#[cfg(test)]
 pub(crate) use client::ClientView;
 pub(crate) use counters::{BlocksPage, CountersPage};
 pub(crate) use events::EventsPage;
@@ -40,7 +39,7 @@ impl Service {
     pub(crate) async fn client_view<T>(
         &self,
         client: &Client,
-        encode: impl FnOnce(&client::ClientView<'_>) -> T,
+        encode: impl FnOnce(&ClientView<'_>) -> T,
     ) -> T {
         client::client(self.node(), client, encode).await
     }

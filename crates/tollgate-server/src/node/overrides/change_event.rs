@@ -5,8 +5,13 @@ use tollgate::{Override, RateText};
 use super::change::{Action, Change};
 use crate::events::EventKind;
 
-/// Returns the event of a change. Clients are named as in the audit log. A reload has an event of its own on every node.
-pub(super) fn change_event(change: &Change, new: Option<&Override>) -> Option<(EventKind, String)> {
+/// Returns the event of a change of an override from `old` to `new`, or of another change. Clients are named as in the
+/// audit log. A reload has an event of its own on every node.
+pub(super) fn change_event(
+    change: &Change,
+    old: Option<&Override>,
+    new: Option<&Override>,
+) -> Option<(EventKind, String)> {
     let client = change.client.as_deref().unwrap_or_default();
     let client = match change.tenant.as_deref() {
         Some(tenant) => format!("client {client} of tenant {tenant}"),
@@ -15,7 +20,8 @@ pub(super) fn change_event(change: &Change, new: Option<&Override>) -> Option<(E
     let (kind, what) = if change.is(Action::SetOverride) {
         (EventKind::OverrideSet, format!("{}{client} set", new.map(limits).unwrap_or_default()))
     } else if change.is(Action::RemoveOverride) {
-        (EventKind::OverrideRemoved, format!("override of {client} removed"))
+        let rule = old.map(in_rule).unwrap_or_default();
+        (EventKind::OverrideRemoved, format!("override of {client}{rule} removed"))
     } else if change.is(Action::Reset) {
         (EventKind::ClientReset, format!("usage of {client} reset"))
     } else {
@@ -33,8 +39,11 @@ fn limits(new: &Override) -> String {
         .iter()
         .map(|limit| RateText { count: limit.count, window: limit.window }.to_string());
     let limits = limits.collect::<Vec<_>>().join(", ");
-    let rule = new.rule.as_deref().map(|rule| format!(" in rule {rule}")).unwrap_or_default();
-    format!("override {limits}{rule} for ")
+    format!("override {limits}{} for ", in_rule(new))
+}
+
+fn in_rule(stored: &Override) -> String {
+    stored.rule.as_deref().map(|rule| format!(" in rule {rule}")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -47,11 +56,15 @@ mod tests {
     use super::*;
     use crate::node::overrides::{Author, Client};
 
-    fn event(action: Action, reason: &str, new: Option<&Override>) -> Option<(EventKind, String)> {
+    fn event(
+        action: Action,
+        reason: &str,
+        (old, new): (Option<&Override>, Option<&Override>),
+    ) -> Option<(EventKind, String)> {
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let author = Author { name: "alice".to_owned(), token: None, peer };
         let client = Client::new("c1".to_owned(), "acme".to_owned()).expect("a client");
-        change_event(&Change::new(action, author, "n1", reason.to_owned()).of(&client), new)
+        change_event(&Change::new(action, author, "n1", reason.to_owned()).of(&client), old, new)
     }
 
     #[test]
@@ -59,17 +72,18 @@ mod tests {
         let limit = OverrideLimit::new(20, Duration::from_secs(60));
         let new = Override::new(vec![limit]).expect("an override");
         let (kind, detail) =
-            event(Action::SetOverride, "incident 7", Some(&new)).expect("an event");
+            event(Action::SetOverride, "incident 7", (None, Some(&new))).expect("an event");
         assert_eq!(kind, EventKind::OverrideSet);
         assert_eq!(detail, "override 20/min for client c1 of tenant acme set by alice: incident 7");
-        let (kind, detail) = event(Action::RemoveOverride, "", None).expect("an event");
+        let (kind, detail) = event(Action::RemoveOverride, "", (Some(&new.for_rule("api")), None))
+            .expect("an event");
         assert_eq!(kind, EventKind::OverrideRemoved);
         assert_eq!(
             detail,
-            "override of client c1 of tenant acme removed by alice: no reason given"
+            "override of client c1 of tenant acme in rule api removed by alice: no reason given"
         );
-        let (kind, _) = event(Action::Reset, "", None).expect("an event");
+        let (kind, _) = event(Action::Reset, "", (None, None)).expect("an event");
         assert_eq!(kind, EventKind::ClientReset);
-        assert_eq!(event(Action::Reload, "", None), None);
+        assert_eq!(event(Action::Reload, "", (None, None)), None);
     }
 }

@@ -128,7 +128,7 @@ impl OverrideStore {
         };
         for ChangedOverride { old, new } in &changed {
             change.log(old.as_ref(), new.as_ref());
-            self.add_event(change, new.as_ref());
+            self.add_event(change, old.as_ref(), new.as_ref());
         }
         Ok(if changed.is_empty() { EditOutcome::NotFound } else { EditOutcome::Changed })
     }
@@ -166,13 +166,13 @@ impl OverrideStore {
             }
         }
         change.log(None, None);
-        self.add_event(change, None);
+        self.add_event(change, None, None);
         Ok(())
     }
 
     /// Adds a change to the events of this node.
-    fn add_event(&self, change: &Change, new: Option<&Override>) {
-        if let Some((kind, detail)) = change_event(change, new) {
+    fn add_event(&self, change: &Change, old: Option<&Override>, new: Option<&Override>) {
+        if let Some((kind, detail)) = change_event(change, old, new) {
             self.limiter.observer().store().events().add(kind, &detail);
         }
     }
