@@ -64,7 +64,9 @@ pub use request::{
 pub use response::{FieldValue, HeaderStyle, Refusal, RefusalStyle};
 pub use store::{Cursor, DynStore, ListedKey, Listing, Page, Store, StoreError, StoreErrorKind};
 pub use subject::{Subject, SubjectParts};
-pub use time::{Clock, ManualClock, SystemClock, TickingClock, Timestamp, jittered, rounding};
+pub use time::{
+    CalibratedClock, Clock, ManualClock, SystemClock, TickingClock, Timestamp, jittered, rounding,
+};
 
 /// Compiles the examples of docs/LIBRARY.md.
 #[cfg(all(doctest, feature = "policy"))]

@@ -13,7 +13,7 @@ use crate::memory::{AtCap, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occup
 use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
 use crate::quota::{QuotaError, QuotaErrorKind};
 use crate::store::{Listing, Page, StoreError};
-use crate::time::{Clock, SystemClock};
+use crate::time::{CalibratedClock, Clock};
 
 /// In-process rate limiter with the same limits for every key. Synchronous, exact and infallible.
 ///
@@ -34,7 +34,7 @@ use crate::time::{Clock, SystemClock};
 /// assert_eq!(decision.remaining(), Some(9));
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
-pub struct LocalLimiter<C = SystemClock, H = DefaultHasher> {
+pub struct LocalLimiter<C = CalibratedClock, H = DefaultHasher> {
     limits: Box<[Limit]>,
     store: MemoryStore<C, H>,
 }
@@ -195,7 +195,7 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
 /// ```
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct LocalLimiterBuilder<C = SystemClock, H = DefaultHasher> {
+pub struct LocalLimiterBuilder<C = CalibratedClock, H = DefaultHasher> {
     limits: Vec<Limit>,
     store: MemoryStoreBuilder<C, H>,
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use super::registry::Registry;
 use super::shard::Shard;
 use super::{AtCap, DefaultHasher, MemoryStore};
-use crate::time::SystemClock;
+use crate::time::CalibratedClock;
 
 /// Default maximum number of keys of a [`MemoryStore`].
 pub const DEFAULT_MAX_KEYS: usize = 1_000_000;
@@ -30,7 +30,7 @@ const SHARDS: std::ops::RangeInclusive<usize> = 16..=65_536;
 /// assert_eq!(store.occupancy().max_keys, 50_000);
 /// ```
 #[derive(Debug, Clone)]
-pub struct MemoryStoreBuilder<C = SystemClock, H = DefaultHasher> {
+pub struct MemoryStoreBuilder<C = CalibratedClock, H = DefaultHasher> {
     clock: C,
     hasher: H,
     max_keys: usize,
@@ -40,7 +40,7 @@ pub struct MemoryStoreBuilder<C = SystemClock, H = DefaultHasher> {
 impl Default for MemoryStoreBuilder {
     fn default() -> Self {
         Self {
-            clock: SystemClock::new(),
+            clock: CalibratedClock::new(),
             hasher: DefaultHasher::default(),
             max_keys: DEFAULT_MAX_KEYS,
             at_cap: AtCap::default(),

@@ -85,7 +85,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let mut text = Vec::new();
         let at = self.locate(key, &mut text);
         let Some(mut table) = self.lock_one(at.location.shard) else { return };
-        let now = self.clock.now();
+        let now = self.now(&mut table);
         let pause = |state: &mut State| state.pause(now, length);
         if self.with_state(&mut table, &at, pause).is_some() {
             return;
@@ -131,7 +131,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             let now = self.clock.now();
             return (at.limit.parameters().step(&mut State::Fresh, now, op), now);
         };
-        let now = self.clock.now();
+        let now = self.now(&mut table);
         let known = self.step(&mut table, at, now, op);
         (known.unwrap_or_else(|| self.apply_new(&mut table, at, now, op)), now)
     }
@@ -192,7 +192,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let mut texts = Texts::default();
         let located = self.locate_all(plan.takes(), &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.location.shard));
-        let now = self.clock.now();
+        let now = locked.now(&self.clock);
         let mut statuses = Statuses::new();
         for (take, at) in plan.takes().iter().zip(located) {
             let Some(table) = locked.table(at.location.shard) else { continue };
@@ -210,7 +210,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let mut texts = Texts::default();
         let located = self.locate_all(takes, &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.location.shard));
-        let now = self.clock.now();
+        let now = locked.now(&self.clock);
         // Sweep before the evaluation: an evaluated key must not be dropped before its take is applied.
         for at in &located {
             if let Some(table) = locked.table(at.location.shard)

@@ -22,7 +22,7 @@ pub use snapshot::{SnapshotError, SnapshotErrorKind};
 use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
 use crate::store::{Listing, Page, Store, StoreError};
-use crate::time::{Clock, SystemClock, Timestamp};
+use crate::time::{CalibratedClock, Clock, Timestamp};
 use registry::Registry;
 use shard::Shard;
 
@@ -100,7 +100,7 @@ pub struct Occupancy {
 /// assert!(!store.take(&plan).is_allowed());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
+pub struct MemoryStore<C = CalibratedClock, H = DefaultHasher> {
     shards: Box<[Shard]>,
     registry: Registry,
     clock: C,
@@ -126,7 +126,7 @@ impl<C: fmt::Debug, H> fmt::Debug for MemoryStore<C, H> {
 }
 
 impl MemoryStore {
-    /// Creates a store for at most 1 000 000 keys with the system clock.
+    /// Creates a store for at most 1 000 000 keys with a [`CalibratedClock`].
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()

@@ -17,7 +17,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let mut texts = vec![Vec::new(); permit.held().len()];
         let locations = self.locations_of(permit, &mut texts);
         let mut locked = self.lock_all(locations.iter().flatten().map(|location| location.shard));
-        let now = self.clock.now();
+        let now = locked.now(&self.clock);
         let mut released = false;
         for location in locations.iter().flatten() {
             if let Some(table) = locked.table(location.shard) {
@@ -52,7 +52,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let locations = self.locations_of(permit, &mut texts);
         let locations = locations.into_iter().collect::<Option<Vec<_>>>()?;
         let mut locked = self.lock_all(locations.iter().map(|location| location.shard));
-        let now = self.clock.now();
+        let now = locked.now(&self.clock);
         for location in &locations {
             let state = self.state_at(locked.table(location.shard)?, location)?;
             if !state.holds(now, permit.id()) {

@@ -51,6 +51,14 @@ impl Locked<'_> {
         let held = self.0.iter_mut().find(|(index, _)| *index == shard)?;
         Some(&mut held.1)
     }
+
+    /// Reads the clock, after the last operation on each of the tables.
+    pub(super) fn now(&mut self, clock: &impl Clock) -> Timestamp {
+        let last = self.0.iter().map(|(_, table)| table.last()).max();
+        let now = clock.now_after(last.unwrap_or_default());
+        self.0.iter_mut().for_each(|(_, table)| table.set_last(now));
+        now
+    }
 }
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
@@ -135,6 +143,15 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         self.shards.get(shard).map(|shard| shard.0.lock())
     }
 
+    /// Reads the clock, after the last operation on the locked table. Readings of different threads can be out
+    /// of order; the times of operations on a key are not.
+    #[inline]
+    pub(super) fn now(&self, table: &mut Table) -> Timestamp {
+        let now = self.clock.now_after(table.last());
+        table.set_last(now);
+        now
+    }
+
     /// Locks shards in ascending order, which prevents deadlocks between plans.
     pub(super) fn lock_all(&self, shards: impl Iterator<Item = usize>) -> Locked<'_> {
         let mut order: SmallVec<[usize; 2]> = shards.collect();
@@ -173,7 +190,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         for _ in 0..SHARDS_AT_CAP {
             let index = self.next_swept.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             if let Some(mut table) = self.shards.get(index).and_then(|shard| shard.0.try_lock()) {
-                let now = self.clock.now();
+                let now = self.now(&mut table);
                 dropped += self.sweep_table(&mut table, SWEPT_AT_CAP, now);
             }
         }
@@ -236,7 +253,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             }
             let index = self.next_swept.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             let Some(mut table) = self.lock_one(index) else { break };
-            let now = self.clock.now();
+            let now = self.now(&mut table);
             checked += table.len();
             dropped += self.sweep_table(&mut table, usize::MAX, now);
         }

@@ -28,6 +28,8 @@ pub(super) struct Table {
     len: usize,
     /// Slot at which the next sweep starts.
     cursor: usize,
+    /// Time of the last operation.
+    last: Timestamp,
 }
 
 /// Seven tags and an overflow count.
@@ -119,6 +121,17 @@ fn next_size(groups: usize) -> usize {
 impl Table {
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Time of the last operation on this table.
+    #[inline]
+    pub(super) fn last(&self) -> Timestamp {
+        self.last
+    }
+
+    #[inline]
+    pub(super) fn set_last(&mut self, now: Timestamp) {
+        self.last = now;
     }
 
     #[inline(always)]

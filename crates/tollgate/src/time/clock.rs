@@ -28,6 +28,17 @@ use crate::time::{Timestamp, saturating_micros};
 pub trait Clock: Debug + Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
+
+    /// Returns the current time for a caller that has already used `previous`.
+    ///
+    /// A clock whose readings can be out of order by a few microseconds, although its time does not step
+    /// back, returns at least `previous`. The default is [`now`](Self::now): a clock that steps back
+    /// does so for every caller.
+    #[inline]
+    fn now_after(&self, previous: Timestamp) -> Timestamp {
+        let _ = previous;
+        self.now()
+    }
 }
 
 /// System clock that ignores later changes of the wall clock.
@@ -60,6 +71,12 @@ impl SystemClock {
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, saturating_micros),
         })
+    }
+
+    /// Returns the nanoseconds since the Unix epoch.
+    pub(super) fn nanos(&self) -> u64 {
+        let elapsed = u64::try_from(self.anchor.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.anchor_micros.saturating_mul(1000).saturating_add(elapsed)
     }
 }
 

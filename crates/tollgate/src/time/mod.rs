@@ -1,11 +1,13 @@
 //! Time in whole microseconds: time stamps, clocks, rounding and jitter.
 
+mod calibrated;
 mod clock;
 mod jitter;
 pub mod rounding;
 
 use std::time::Duration;
 
+pub use calibrated::CalibratedClock;
 pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
 pub use jitter::jittered;
 

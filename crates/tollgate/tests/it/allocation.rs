@@ -60,7 +60,8 @@ fn infrequent_sliding_window_takes_do_not_allocate() {
 
 #[test]
 fn refusal_does_not_allocate() {
-    let limiter = LocalLimiter::new(Limit::sliding_window(Quota::per_day(1)).unwrap());
+    let builder = LocalLimiter::builder().limit(Limit::sliding_window(Quota::per_day(1)).unwrap());
+    let limiter = builder.clock(ManualClock::new()).build().unwrap();
     assert!(limiter.take("user:1").is_allowed());
     let allocations = measure(|| {
         for _ in 0..1000 {
