@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::algorithm::Op;
+use crate::algorithm::Verdict;
 use crate::decision::Decision;
 use crate::limit::{Limit, unique_names};
 use crate::memory::{AtCap, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy};
@@ -75,10 +75,36 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     #[inline]
     pub fn take_n(&self, key: &str, n: u64) -> Decision<'_> {
         if let [limit] = &*self.limits {
-            let (reply, now) = self.store.apply(&Key::private(key, limit), Op::Take { cost: n });
+            let (reply, now) = self.store.take_one(&Key::private(key, limit), n);
             return Decision::of_one(now, limit, Mode::Enforce, reply);
         }
         self.store.take(&self.plan(key, n)).with_limits(&self.limits)
+    }
+
+    /// Takes 1 from every limit of `key`, or from none, and returns only the verdict.
+    ///
+    /// Faster than [`take`](Self::take) by the time to compute the figures of a decision.
+    ///
+    /// ```
+    /// use tollgate::{Limit, LocalLimiter, Quota};
+    ///
+    /// let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_minute(1))?);
+    /// assert!(limiter.check("user:1").is_allowed());
+    /// assert!(limiter.check("user:1").retry_after().is_some());
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    #[inline]
+    pub fn check(&self, key: &str) -> Verdict {
+        self.check_n(key, 1)
+    }
+
+    /// Takes `n` from every limit of `key`, or from none, and returns only the verdict. A cost of 0 is a peek.
+    #[inline]
+    pub fn check_n(&self, key: &str, n: u64) -> Verdict {
+        if let [limit] = &*self.limits {
+            return self.store.check_one(&Key::private(key, limit), n);
+        }
+        self.store.take(&self.plan(key, n)).verdict()
     }
 
     /// Takes 1, and returns a refusal as an error for use with `?`.

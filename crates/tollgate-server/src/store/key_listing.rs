@@ -4,7 +4,7 @@
 use tollgate::policy::{Policy, Rule};
 use tollgate::{
     Cursor, Decision, Distributed, Key, ListedKey, Listing, MemoryStore, Page, Plan, Status, Store,
-    StoreError, StoreErrorKind,
+    StoreError, StoreErrorKind, SystemClock,
 };
 
 use super::backend::Backend;
@@ -189,7 +189,7 @@ impl Backend {
     }
 
     /// Returns the memory of this node next to Redis, if keys are counted there.
-    fn node_memory(&self, counted_by: CountedBy) -> Option<&MemoryStore> {
+    fn node_memory(&self, counted_by: CountedBy) -> Option<&MemoryStore<SystemClock>> {
         let store = self.fallback().filter(|_| counted_by == CountedBy::Node)?;
         Some(store.local())
     }

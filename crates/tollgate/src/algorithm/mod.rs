@@ -49,8 +49,8 @@ pub use sliding_window::SlidingWindow;
 pub use state::State;
 pub use table::Letter;
 pub(crate) use table::{Algorithm, LimitField};
-pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
+pub(crate) use token_bucket::{Bucket, BucketTake};
 
 use crate::time::Timestamp;
 

@@ -67,6 +67,15 @@ pub(super) struct Wait(pub(super) u64);
 impl Wait {
     pub(super) const NONE: Self = Self(0);
     pub(super) const FOREVER: Self = Self(u64::MAX);
+
+    #[inline]
+    pub(super) const fn verdict(self) -> Verdict {
+        match self {
+            Self::NONE => Verdict::Allow,
+            Self::FOREVER => Verdict::Never,
+            Self(micros) => Verdict::Deny { retry_after: Duration::from_micros(micros) },
+        }
+    }
 }
 
 impl Reply {
@@ -99,11 +108,7 @@ impl Reply {
     /// Verdict of the operation.
     #[inline]
     pub const fn verdict(&self) -> Verdict {
-        match self.wait {
-            Wait::NONE => Verdict::Allow,
-            Wait::FOREVER => Verdict::Never,
-            Wait(micros) => Verdict::Deny { retry_after: Duration::from_micros(micros) },
-        }
+        self.wait.verdict()
     }
 
     /// Returns true if the verdict is `Allow`.

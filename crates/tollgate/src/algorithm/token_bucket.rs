@@ -6,7 +6,7 @@
 
 use super::arithmetic::{gcd, largest_below, mul_div_ceil};
 use super::saved::Saved;
-use super::{Op, Reply, Wait};
+use super::{Op, Reply, Verdict, Wait};
 use crate::fields::{Fields, put_longs};
 use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 use crate::time::MAX_EXACT;
@@ -30,6 +30,20 @@ pub struct Bucket {
     deficit: u64,
     give: u64,
     capacity: u64,
+}
+
+/// Result of a take, without figures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BucketTake {
+    wait: Wait,
+    deficit: u64,
+}
+
+impl BucketTake {
+    #[inline]
+    pub(crate) const fn verdict(self) -> Verdict {
+        self.wait.verdict()
+    }
 }
 
 impl TokenBucket {
@@ -74,6 +88,27 @@ impl TokenBucket {
         (self.give, self.grains)
     }
 
+    /// Takes from a bucket. [`reply`](Self::reply_to) computes the figures, which need divisions.
+    #[inline(always)]
+    pub(crate) fn take(&self, state: &mut Bucket, now: u64, cost: u64) -> BucketTake {
+        let (mut bucket, repaired) = self.settle(*state, now);
+        let deficit = bucket.deficit;
+        let wait = self.wait(deficit, cost);
+        if wait == Wait::NONE {
+            bucket.deficit += cost * self.grains;
+        }
+        if repaired || bucket.deficit != deficit {
+            *state = bucket;
+        }
+        BucketTake { wait, deficit: bucket.deficit }
+    }
+
+    /// Returns the reply to a take.
+    #[inline]
+    pub(crate) fn reply_to(&self, take: BucketTake) -> Reply {
+        self.reply(take.wait, take.deficit)
+    }
+
     #[inline(always)]
     pub(crate) fn step(&self, state: &mut Bucket, now: u64, op: Op) -> Reply {
         let (mut bucket, repaired) = self.settle(*state, now);
@@ -81,10 +116,7 @@ impl TokenBucket {
         let mut wait = Wait::NONE;
         match op {
             Op::Take { cost } | Op::Hold { cost, .. } => {
-                wait = self.wait(deficit, cost);
-                if wait == Wait::NONE {
-                    bucket.deficit += cost * self.grains;
-                }
+                return self.reply_to(self.take(state, now, cost));
             }
             Op::Peek { cost } => wait = self.wait(deficit, cost),
             Op::Refund { cost } => {

@@ -3,12 +3,13 @@
 use std::hash::BuildHasher;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
-use super::shard::{LocatedKey, Locked, SWEPT_PER_INSERT};
+use super::shard::{LocatedKey, Location, Locked, SWEPT_PER_INSERT};
 use super::table::Table;
 use super::{AtCap, MemoryStore};
-use crate::algorithm::{Op, PermitId, Reply, State, Verdict};
+use crate::algorithm::{BucketTake, Op, PermitId, Reply, State, TokenBucket, Verdict};
 use crate::decision::{Decision, Status, Statuses};
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::{Clock, Timestamp};
@@ -47,7 +48,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
                 let (key, cost) = (take.key(), take.cost());
                 // Separate calls, so that the usual path is compiled for `Op::Take` only.
                 let (reply, now) = match plan.permit() {
-                    None => self.apply(&key, Op::Take { cost }),
+                    None => self.take_one(&key, cost),
                     Some(permit) => self.apply_slow(&key, Op::Hold { cost, permit }),
                 };
                 Decision::of_one(now, take.key().limit(), take.mode(), reply)
@@ -107,10 +108,71 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
     }
 
+    /// Takes from one key.
+    #[inline(always)]
+    pub(crate) fn take_one(&self, key: &Key<'_>, cost: u64) -> (Reply, Timestamp) {
+        match self.take_bucket(key, cost) {
+            Ok((parameters, take, now)) => (parameters.reply_to(take), now),
+            Err(decided) => decided,
+        }
+    }
+
+    /// Takes from one key and returns only the verdict.
+    #[inline(always)]
+    pub(crate) fn check_one(&self, key: &Key<'_>, cost: u64) -> Verdict {
+        match self.take_bucket(key, cost) {
+            Ok((_, take, _)) => take.verdict(),
+            Err((reply, _)) => reply.verdict(),
+        }
+    }
+
+    /// Takes from one key. The usual case, a token bucket of an existing key, is compiled separately, without the cases
+    /// of other states and operations, and its figures are computed after the lock is released. All
+    /// other cases return `Err` with the reply.
+    #[inline(always)]
+    fn take_bucket<'k>(
+        &self,
+        key: &Key<'k>,
+        cost: u64,
+    ) -> Result<(&'k TokenBucket, BucketTake, Timestamp), (Reply, Timestamp)> {
+        let registered = self.registry.find(key.limit());
+        let Some(parameters) = registered.bucket_of(key.limit()) else {
+            return Err(self.apply_slow(key, Op::Take { cost }));
+        };
+        let subject = key.subject().as_bytes();
+        let Location { shard, hash, lookup } = self.location(registered, subject);
+        let Some(mut table) = self.lock_one(shard) else {
+            return Err(self.apply_slow(key, Op::Take { cost }));
+        };
+        let now = self.now(&mut table);
+        match table.bucket_mut(hash, &lookup) {
+            Some(bucket) => {
+                Ok((parameters, bucket.take(registered.limit, parameters, now, cost), now))
+            }
+            None => Err((self.take_unpacked(table, key, cost, now), now)),
+        }
+    }
+
+    /// Takes from a key that does not exist yet, or whose state is not a bucket with the limit's parameters.
+    #[cold]
+    #[inline(never)]
+    fn take_unpacked(
+        &self,
+        mut table: MutexGuard<'_, Table>,
+        key: &Key<'_>,
+        cost: u64,
+        now: Timestamp,
+    ) -> Reply {
+        let (mut text, op) = (Vec::new(), Op::Take { cost });
+        let at = self.locate(key, &mut text);
+        let known = self.step(&mut table, &at, now, op);
+        known.unwrap_or_else(|| self.apply_new(&mut table, &at, now, op))
+    }
+
     /// Applies an operation to one key under its shard's lock. It reads the clock after locking, so that
     /// operations on a key are applied in the order of their times.
-    #[inline(always)]
-    pub(crate) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
+    #[inline]
+    fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         match self.locate_registered(key) {
             Some(at) => self.apply_at(&at, op),
             None => self.apply_slow(key, op),
@@ -118,7 +180,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     /// Like `apply`, also for limits that are not registered.
-    #[cold]
+    #[inline(never)]
     fn apply_slow(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         let mut text = Vec::new();
         self.apply_at(&self.locate(key, &mut text), op)

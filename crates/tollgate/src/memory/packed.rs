@@ -1,7 +1,7 @@
 //! Packed encoding of a token bucket and its subject in 31 bytes. A short subject is inline, a long one boxed.
 
 use super::registry::{Entries, LimitId};
-use crate::algorithm::{Bucket, Op, Reply, TokenBucket};
+use crate::algorithm::{Bucket, BucketTake, Op, Reply, TokenBucket};
 use crate::time::Timestamp;
 
 /// Maximum length of a short subject in bytes.
@@ -30,9 +30,14 @@ pub(super) struct PackedBucket {
 }
 
 /// The time of a [`PackedBucket`] and 3 bits of its limit's id, without alignment: it shares an aligned word of the slot with
-/// the tag of the slot's content.
+/// the tag of the slot's content. The parts are as large as possible: each is one memory access.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PackedTime([u8; 7]);
+#[repr(Rust, packed)]
+pub(super) struct PackedTime {
+    high: u8,
+    middle: u16,
+    low: u32,
+}
 
 const TIME_BITS: u32 = 53;
 const DEFICIT_BITS: u32 = 54;
@@ -70,33 +75,66 @@ impl PackedBucket {
     /// Restores a bucket from its stored form.
     #[inline]
     pub(super) fn load(time: PackedTime, deficit: u64) -> Self {
-        let [a, b, c, d, e, f, g] = time.0;
-        Self { at: u64::from_le_bytes([a, b, c, d, e, f, g, 0]), deficit }
+        let PackedTime { high, middle, low } = time;
+        let at = u64::from(high) << 48 | u64::from(middle) << 32 | u64::from(low);
+        Self { at, deficit }
     }
 
     /// Returns the stored form.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "takes the parts of 56 bits")]
     pub(super) fn store(self) -> (PackedTime, u64) {
-        let [bytes @ .., _] = self.at.to_le_bytes();
-        (PackedTime(bytes), self.deficit)
+        let at = self.at;
+        let time = PackedTime { high: (at >> 48) as u8, middle: (at >> 32) as u16, low: at as u32 };
+        (time, self.deficit)
     }
 
-    /// Applies `op` with the parameters of `limit`.
+    pub(super) fn unpack(&self, entries: &Entries) -> Bucket {
+        entries.bucket(self.limit(), self.at(), self.deficit())
+    }
+}
+
+/// A [`PackedBucket`] in its slot.
+pub(super) struct PackedBucketMut<'s> {
+    pub(super) time: &'s mut PackedTime,
+    pub(super) deficit: &'s mut u64,
+}
+
+impl PackedBucketMut<'_> {
+    pub(super) fn limit(&self) -> LimitId {
+        PackedBucket::load(*self.time, *self.deficit).limit()
+    }
+
+    /// Takes from the bucket, with the parameters of its limit. Same as `step` with a take, without the figures.
     #[inline(always)]
+    pub(super) fn take(
+        self,
+        limit: LimitId,
+        parameters: &TokenBucket,
+        now: Timestamp,
+        cost: u64,
+    ) -> BucketTake {
+        let packed = PackedBucket::load(*self.time, *self.deficit);
+        let mut bucket = parameters.state(packed.at(), packed.deficit());
+        let take = parameters.take(&mut bucket, now.as_micros(), cost);
+        (*self.time, *self.deficit) = PackedBucket::new(limit, &bucket).store();
+        take
+    }
+
+    /// Applies `op`, with the parameters of the bucket's limit.
+    #[inline]
     pub(super) fn step(
         self,
         limit: LimitId,
         parameters: &TokenBucket,
         now: Timestamp,
         op: Op,
-    ) -> (Reply, Self) {
-        let mut bucket = parameters.state(self.at(), self.deficit());
+    ) -> Reply {
+        let packed = PackedBucket::load(*self.time, *self.deficit);
+        let mut bucket = parameters.state(packed.at(), packed.deficit());
         let reply = parameters.step(&mut bucket, now.as_micros(), op);
-        (reply, Self::new(limit, &bucket))
-    }
-
-    pub(super) fn unpack(&self, entries: &Entries) -> Bucket {
-        entries.bucket(self.limit(), self.at(), self.deficit())
+        (*self.time, *self.deficit) = PackedBucket::new(limit, &bucket).store();
+        reply
     }
 }
 

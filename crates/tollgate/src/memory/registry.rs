@@ -26,6 +26,14 @@ pub(super) struct Registered {
     pub(super) limit: LimitId,
 }
 
+impl Registered {
+    /// Returns the parameters of `limit`, which has this registration, if its states can be packed.
+    #[inline]
+    pub(super) const fn bucket_of(self, limit: &Limit) -> Option<&TokenBucket> {
+        if self.limit.is_bucket() { limit.parameters().as_token_bucket() } else { None }
+    }
+}
+
 /// Id of a limit (identity and all parameters) in two bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LimitId(u16);

@@ -135,7 +135,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Selects the shard by the high half of the hash, so that shards are in the order of hashes.
     #[inline]
     pub(super) fn shard_of(&self, hash: u64) -> usize {
-        (((hash >> 32) * self.shards.len() as u64) >> 32) as usize
+        // Less than 2^32 shards: the product fits.
+        ((hash >> 32).wrapping_mul(self.shards.len() as u64) >> 32) as usize
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::packed::{PackedBucket, PackedTime, PaddedSubject, ShortSubject};
+use super::packed::{PackedBucket, PackedBucketMut, PackedTime, PaddedSubject, ShortSubject};
 use super::registry::{Entries, LimitId, Registered, Registry, UNREGISTERED};
 use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
@@ -64,6 +64,22 @@ impl<'a> LookupKey<'a> {
     }
 
     #[inline]
+    pub(super) fn limit(&self) -> LimitId {
+        self.registered.limit
+    }
+
+    #[inline]
+    pub(super) fn subject(&self) -> &'a [u8] {
+        self.subject
+    }
+
+    /// The subject, if it is short and the limit a packed bucket.
+    #[inline]
+    pub(super) fn short(&self) -> Option<ShortSubject> {
+        self.short
+    }
+
+    #[inline]
     pub(super) fn hash(&self, hasher: &impl BuildHasher) -> u64 {
         hash(self.registered.identity, self.subject, hasher)
     }
@@ -91,7 +107,31 @@ impl Slot {
         }
     }
 
+    /// Returns true if the slot is a packed bucket of this limit with a short subject.
+    #[inline(always)]
+    pub(super) fn is_short(&self, limit: LimitId, short: ShortSubject) -> bool {
+        matches!(&self.0, Content::Short { time, deficit, subject }
+            if subject.short() == short && PackedBucket::load(*time, *deficit).limit() == limit)
+    }
+
+    /// Returns true if the slot is a packed bucket of this limit with a long subject.
     #[inline]
+    pub(super) fn is_long(&self, limit: LimitId, long: &[u8]) -> bool {
+        matches!(&self.0, Content::Long { time, deficit, subject }
+            if PackedBucket::load(*time, *deficit).limit() == limit && **subject == *long)
+    }
+
+    /// Returns the packed bucket, if the slot has one.
+    #[inline(always)]
+    pub(super) fn bucket_mut(&mut self) -> Option<PackedBucketMut<'_>> {
+        match &mut self.0 {
+            Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } => {
+                Some(PackedBucketMut { time, deficit })
+            }
+            Content::Empty | Content::Unpacked(_) => None,
+        }
+    }
+
     pub(super) fn matches(&self, lookup: &LookupKey<'_>, registry: &Registry) -> bool {
         match &self.0 {
             Content::Empty => false,
@@ -124,7 +164,7 @@ impl Slot {
     }
 
     /// Applies `op` to the state. The slot must match `lookup`, whose limit is `limit`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn step(
         &mut self,
         lookup: &LookupKey<'_>,
@@ -135,15 +175,10 @@ impl Slot {
     ) -> Reply {
         let id = lookup.registered.limit;
         if let Some(parameters) = limit.parameters().as_token_bucket()
-            && let Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } =
-                &mut self.0
+            && let Some(bucket) = self.bucket_mut()
+            && bucket.limit() == id
         {
-            let bucket = PackedBucket::load(*time, *deficit);
-            if bucket.limit() == id {
-                let (reply, after) = bucket.step(id, parameters, now, op);
-                (*time, *deficit) = after.store();
-                return reply;
-            }
+            return bucket.step(id, parameters, now, op);
         }
         self.with_state(lookup, limit, registry, |state| limit.parameters().step(state, now, op))
     }

@@ -8,6 +8,7 @@
 use std::hash::BuildHasher;
 
 use super::builder::KEYS_PER_SHARD;
+use super::packed::PackedBucketMut;
 use super::registry::{Entries, Registry};
 use super::slot::{LookupKey, Slot};
 use crate::time::Timestamp;
@@ -103,7 +104,8 @@ impl Iterator for Lanes {
 )]
 fn group_and_tag(hash: u64, groups: usize) -> (usize, u8) {
     let low = hash as u32;
-    let group = (u64::from(low) * groups as u64) >> 32;
+    // Less than 2^32 groups: the product fits.
+    let group = u64::from(low).wrapping_mul(groups as u64) >> 32;
     (group as usize, low as u8 | 0x80)
 }
 
@@ -134,7 +136,7 @@ impl Table {
         self.last = now;
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn get_mut(
         &mut self,
         hash: u64,
@@ -145,14 +147,39 @@ impl Table {
         self.slots.get_mut(index)
     }
 
-    #[inline(always)]
+    #[inline]
     fn find(&self, hash: u64, lookup: &LookupKey<'_>, registry: &Registry) -> Option<usize> {
+        self.find_where(hash, |slot| slot.matches(lookup, registry))
+    }
+
+    /// Returns the bucket of a key; `None` if the key does not exist, or its state is not a packed bucket with the
+    /// limit of the lookup.
+    #[inline(always)]
+    pub(super) fn bucket_mut(
+        &mut self,
+        hash: u64,
+        lookup: &LookupKey<'_>,
+    ) -> Option<PackedBucketMut<'_>> {
+        let index = match lookup.short() {
+            Some(short) => self.find_where(hash, |slot| slot.is_short(lookup.limit(), short)),
+            None => self.find_long(hash, lookup),
+        };
+        self.slots.get_mut(index?)?.bucket_mut()
+    }
+
+    #[inline(never)]
+    fn find_long(&self, hash: u64, lookup: &LookupKey<'_>) -> Option<usize> {
+        self.find_where(hash, |slot| slot.is_long(lookup.limit(), lookup.subject()))
+    }
+
+    #[inline(always)]
+    fn find_where(&self, hash: u64, is_found: impl Fn(&Slot) -> bool) -> Option<usize> {
         let (mut group, tag) = group_and_tag(hash, self.words.len());
         for _ in 0..self.words.len() {
             let word = self.words.get(group)?;
             for lane in word.matches(tag) {
-                let index = group * GROUP + lane;
-                if self.slots.get(index).is_some_and(|slot| slot.matches(lookup, registry)) {
+                let index = group.wrapping_mul(GROUP).wrapping_add(lane);
+                if self.slots.get(index).is_some_and(&is_found) {
                     return Some(index);
                 }
             }

@@ -80,7 +80,6 @@ impl Line {
             return None;
         }
         let micros = (u128::from(ticks) * u128::from(self.rate)) >> 64;
-        #[expect(clippy::cast_possible_truncation, reason = "the high half of a product")]
         Some(self.micros.wrapping_add(micros as u64))
     }
 

@@ -176,7 +176,8 @@ fn readings_use_the_counter_between_comparisons() {
 fn changes_of_the_rate_up_to_500_ppm_stay_within_the_bound() {
     let clock = FakeClock::calibrated();
     for ppm in [0, 500, 0, -500, -20, 480, 0] {
-        let frequency = FREQUENCY.checked_add_signed(FREQUENCY as i64 / 1_000_000 * ppm).unwrap();
+        let frequency =
+            FREQUENCY.checked_add_signed(FREQUENCY.cast_signed() / 1_000_000 * ppm).unwrap();
         let worst = clock.run(SECOND, frequency);
         assert!(worst <= BOUND + 1000, "{ppm} ppm: {worst} ns");
         assert!(clock.0.uses_counter(), "{ppm} ppm");
@@ -276,7 +277,7 @@ proptest! {
         for (nanos, frequency, jump) in steps {
             clock.source().advance(nanos, frequency);
             if jump.abs() == 8 {
-                clock.source().raw.fetch_add((jump << 30) as u64, Ordering::Relaxed);
+                clock.source().raw.fetch_add((jump << 30).cast_unsigned(), Ordering::Relaxed);
             }
             let now = clock.now();
             prop_assert!(now >= last);
