@@ -144,6 +144,10 @@ impl<'a> Decision<'a> {
     #[must_use]
     #[inline]
     pub fn is_allowed(&self) -> bool {
+        // Most decisions have one limit.
+        if let [only] = &*self.statuses {
+            return only.mode != Mode::Enforce || only.reply.is_allowed();
+        }
         self.enforced().all(|status| status.reply.is_allowed())
     }
 

@@ -11,6 +11,7 @@ use super::table::Table;
 use super::{AtCap, MemoryStore};
 use crate::algorithm::{BucketTake, Op, PermitId, Reply, State, TokenBucket, Verdict};
 use crate::decision::{Decision, Status, Statuses};
+use crate::limit::Limit;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::{Clock, Timestamp};
 
@@ -137,20 +138,28 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     ) -> Result<(&'k TokenBucket, BucketTake, Timestamp), (Reply, Timestamp)> {
         let registered = self.registry.find(key.limit());
         let Some(parameters) = registered.bucket_of(key.limit()) else {
-            return Err(self.apply_slow(key, Op::Take { cost }));
+            return Err(self.take_slow(key.subject(), key.limit(), cost));
         };
         let subject = key.subject().as_bytes();
         let Location { shard, hash, lookup } = self.location(registered, subject);
         let Some(mut table) = self.lock_one(shard) else {
-            return Err(self.apply_slow(key, Op::Take { cost }));
+            return Err(self.take_slow(key.subject(), key.limit(), cost));
         };
         let now = self.now(&mut table);
         match table.bucket_mut(hash, &lookup) {
             Some(bucket) => {
                 Ok((parameters, bucket.take(registered.limit, parameters, now, cost), now))
             }
-            None => Err((self.take_unpacked(table, key, cost, now), now)),
+            None => {
+                let reply = self.take_unpacked(table, key.subject(), key.limit(), cost);
+                Err((reply, now))
+            }
         }
+    }
+
+    #[inline(never)]
+    fn take_slow(&self, subject: &str, limit: &Limit, cost: u64) -> (Reply, Timestamp) {
+        self.apply(&Key::private(subject, limit), Op::Take { cost })
     }
 
     /// Takes from a key that does not exist yet, or whose state is not a bucket with the limit's parameters.
@@ -159,12 +168,12 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     fn take_unpacked(
         &self,
         mut table: MutexGuard<'_, Table>,
-        key: &Key<'_>,
+        subject: &str,
+        limit: &Limit,
         cost: u64,
-        now: Timestamp,
     ) -> Reply {
-        let (mut text, op) = (Vec::new(), Op::Take { cost });
-        let at = self.locate(key, &mut text);
+        let (mut text, op, now) = (Vec::new(), Op::Take { cost }, table.last());
+        let at = self.locate(&Key::private(subject, limit), &mut text);
         let known = self.step(&mut table, &at, now, op);
         known.unwrap_or_else(|| self.apply_new(&mut table, &at, now, op))
     }

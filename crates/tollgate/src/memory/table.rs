@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 
 use super::builder::KEYS_PER_SHARD;
 use super::packed::PackedBucketMut;
-use super::registry::{Entries, Registry};
+use super::registry::{Entries, LimitId, Registry};
 use super::slot::{LookupKey, Slot};
 use crate::time::Timestamp;
 
@@ -162,14 +162,14 @@ impl Table {
     ) -> Option<PackedBucketMut<'_>> {
         let index = match lookup.short() {
             Some(short) => self.find_where(hash, |slot| slot.is_short(lookup.limit(), short)),
-            None => self.find_long(hash, lookup),
+            None => self.find_long(hash, lookup.limit(), lookup.subject()),
         };
         self.slots.get_mut(index?)?.bucket_mut()
     }
 
     #[inline(never)]
-    fn find_long(&self, hash: u64, lookup: &LookupKey<'_>) -> Option<usize> {
-        self.find_where(hash, |slot| slot.is_long(lookup.limit(), lookup.subject()))
+    fn find_long(&self, hash: u64, limit: LimitId, subject: &[u8]) -> Option<usize> {
+        self.find_where(hash, |slot| slot.is_long(limit, subject))
     }
 
     #[inline(always)]
