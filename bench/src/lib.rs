@@ -21,6 +21,7 @@ pub mod document;
 pub mod figure_lines;
 pub mod floor;
 pub mod grpc;
+pub mod hashbrown_store;
 pub mod http;
 pub mod keys;
 pub mod latencies;

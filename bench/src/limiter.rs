@@ -46,6 +46,21 @@ impl<C: Clock> Limiter for LocalLimiter<C, DefaultHasher> {
     }
 }
 
+/// A [`LocalLimiter`] that returns only the verdict of a decision.
+#[derive(Debug)]
+pub struct VerdictOnly(pub LocalLimiter);
+
+impl Limiter for VerdictOnly {
+    #[inline]
+    fn admit(&self, key: &String) -> bool {
+        self.0.check(key).is_allowed()
+    }
+
+    fn dropped_keys(&self) -> u64 {
+        self.0.dropped_keys()
+    }
+}
+
 impl Limiter for DefaultKeyedRateLimiter<String> {
     #[inline]
     fn admit(&self, key: &String) -> bool {

@@ -22,8 +22,9 @@ const TARGET: Target = Target::AtMost(64.0);
 const WARM_UP: u32 = 1000;
 
 /// Measured limiters. The clock does not affect memory, so tollgate is measured once.
-const CANDIDATES: [Candidate; 5] = [
+const CANDIDATES: [Candidate; 6] = [
     Candidate::Tollgate,
+    Candidate::Hashbrown,
     Candidate::Governor,
     Candidate::Adaptive,
     Candidate::Periodic,

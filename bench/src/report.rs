@@ -77,6 +77,11 @@ impl Report {
              - *throttlecrab*: its capacity is the number of keys. It needs exclusive access: two \
              threads share it through a `Mutex`, one thread uses it without a lock. Its runs have a \
              third of the decisions of the others.\n\
+             - *Verdict only*: `LocalLimiter::check`, which returns a verdict and no figures, as \
+             governor does.\n\
+             - *Verdict on hashbrown*: the same decision with the same shards, locks, hash, clock and \
+             32-byte slots, on `hashbrown::HashTable`; it never removes a key. It shows what tollgate's \
+             own hash table is worth.\n\
              - *Floor*: a lower bound: a fixed table of 16-byte slots, a hash in place of the key, the \
              CPU's time-stamp counter, no key limit, no cleanup. It shows which part of every figure \
              is due to the key text and to memory access."

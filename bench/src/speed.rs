@@ -168,17 +168,22 @@ impl Speed {
             "",
             "tollgate, ticking clock",
             "",
+            "tollgate, verdict only",
+            "",
+            "verdict on hashbrown",
             "floor",
         ]);
         for row in &self.rows {
             let target = row.workload.target();
             let mut cells = vec![row.workload.label(), target.to_string()];
-            for candidate in [Candidate::Tollgate, Candidate::Ticking] {
+            for candidate in [Candidate::Tollgate, Candidate::Ticking, Candidate::Verdict] {
                 let ratio = row.ratio(candidate);
                 cells.push(format!("{ratio:.2}"));
                 cells.push(target.verdict(ratio.median()).to_owned());
             }
-            cells.push(format!("{:.2}", row.ratio(Candidate::Floor)));
+            for candidate in [Candidate::Hashbrown, Candidate::Floor] {
+                cells.push(format!("{:.2}", row.ratio(candidate)));
+            }
             table.push(cells);
         }
         table

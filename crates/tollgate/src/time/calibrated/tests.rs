@@ -188,7 +188,7 @@ fn changes_of_the_rate_up_to_500_ppm_stay_within_the_bound() {
 fn idle_time_is_no_disagreement() {
     let clock = FakeClock::calibrated();
     for _ in 0..10 {
-        // 20 ppm of a day are 1.7 s; nobody reads the clock meanwhile.
+        // 20 ppm of a day are 1.7 s, in which no thread reads the clock.
         clock.source().advance(86_400 * SECOND, FREQUENCY + FREQUENCY / 50_000);
         assert!(clock.error().unsigned_abs() <= BOUND);
         assert!(clock.0.uses_counter());
