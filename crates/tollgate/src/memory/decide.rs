@@ -3,15 +3,13 @@
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
-use super::shard::{LocatedKey, Location, Locked, SWEPT_PER_INSERT};
+use super::shard::{LocatedKey, Locked, SWEPT_PER_INSERT};
 use super::table::Table;
 use super::{AtCap, MemoryStore};
-use crate::algorithm::{BucketTake, Op, PermitId, Reply, State, TokenBucket, Verdict};
+use crate::algorithm::{Op, PermitId, Reply, State, Verdict};
 use crate::decision::{Decision, Status, Statuses};
-use crate::limit::Limit;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::{Clock, Timestamp};
 
@@ -109,79 +107,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
     }
 
-    /// Takes from one key.
-    #[inline(always)]
-    pub(crate) fn take_one(&self, key: &Key<'_>, cost: u64) -> (Reply, Timestamp) {
-        match self.take_bucket(key, cost) {
-            Ok((parameters, take, now)) => (parameters.reply_to(take), now),
-            Err(decided) => decided,
-        }
-    }
-
-    /// Takes from one key and returns only the verdict.
-    #[inline(always)]
-    pub(crate) fn check_one(&self, key: &Key<'_>, cost: u64) -> Verdict {
-        match self.take_bucket(key, cost) {
-            Ok((_, take, _)) => take.verdict(),
-            Err((reply, _)) => reply.verdict(),
-        }
-    }
-
-    /// Takes from one key. The usual case, a token bucket of an existing key, is compiled separately, without the cases
-    /// of other states and operations, and its figures are computed after the lock is released. All
-    /// other cases return `Err` with the reply.
-    #[inline(always)]
-    fn take_bucket<'k>(
-        &self,
-        key: &Key<'k>,
-        cost: u64,
-    ) -> Result<(&'k TokenBucket, BucketTake, Timestamp), (Reply, Timestamp)> {
-        let registered = self.registry.find(key.limit());
-        let Some(parameters) = registered.bucket_of(key.limit()) else {
-            return Err(self.take_slow(key.subject(), key.limit(), cost));
-        };
-        let subject = key.subject().as_bytes();
-        let Location { shard, hash, lookup } = self.location(registered, subject);
-        let Some(mut table) = self.lock_one(shard) else {
-            return Err(self.take_slow(key.subject(), key.limit(), cost));
-        };
-        let now = self.now(&mut table);
-        match table.bucket_mut(hash, &lookup) {
-            Some(bucket) => {
-                Ok((parameters, bucket.take(registered.limit, parameters, now, cost), now))
-            }
-            None => {
-                let reply = self.take_unpacked(table, key.subject(), key.limit(), cost);
-                Err((reply, now))
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn take_slow(&self, subject: &str, limit: &Limit, cost: u64) -> (Reply, Timestamp) {
-        self.apply(&Key::private(subject, limit), Op::Take { cost })
-    }
-
-    /// Takes from a key that does not exist yet, or whose state is not a bucket with the limit's parameters.
-    #[cold]
-    #[inline(never)]
-    fn take_unpacked(
-        &self,
-        mut table: MutexGuard<'_, Table>,
-        subject: &str,
-        limit: &Limit,
-        cost: u64,
-    ) -> Reply {
-        let (mut text, op, now) = (Vec::new(), Op::Take { cost }, table.last());
-        let at = self.locate(&Key::private(subject, limit), &mut text);
-        let known = self.step(&mut table, &at, now, op);
-        known.unwrap_or_else(|| self.apply_new(&mut table, &at, now, op))
-    }
-
     /// Applies an operation to one key under its shard's lock. It reads the clock after locking, so that
     /// operations on a key are applied in the order of their times.
     #[inline]
-    fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
+    pub(super) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         match self.locate_registered(key) {
             Some(at) => self.apply_at(&at, op),
             None => self.apply_slow(key, op),
@@ -209,7 +138,13 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Applies an operation to a key that does not exist yet.
     #[cold]
-    fn apply_new(&self, table: &mut Table, at: &LocatedKey<'_>, now: Timestamp, op: Op) -> Reply {
+    pub(super) fn apply_new(
+        &self,
+        table: &mut Table,
+        at: &LocatedKey<'_>,
+        now: Timestamp,
+        op: Op,
+    ) -> Reply {
         let parameters = at.limit.parameters();
         let mut state = State::Fresh;
         let reply = parameters.step(&mut state, now, op);

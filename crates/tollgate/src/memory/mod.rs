@@ -10,6 +10,7 @@ mod shard;
 mod slot;
 mod snapshot;
 mod table;
+mod take_bucket;
 
 use std::fmt;
 use std::hash::BuildHasher;

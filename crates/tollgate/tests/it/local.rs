@@ -3,7 +3,7 @@
 use std::hash::RandomState;
 use std::time::Duration;
 
-use tollgate::{Limit, Listing, LocalLimiter, ManualClock, Quota, Source, Verdict};
+use tollgate::{Clock, Limit, Listing, LocalLimiter, ManualClock, Quota, Source, Verdict};
 
 fn two_limits(clock: &ManualClock) -> LocalLimiter<ManualClock> {
     let builder = LocalLimiter::builder()
@@ -188,4 +188,37 @@ fn rejects_invalid_cursors() {
     let error = limiter.list(&Listing::all().after(tollgate::Cursor::new("page 2"))).unwrap_err();
     assert_eq!(error.kind(), tollgate::StoreErrorKind::Cursor);
     assert_eq!(error.to_string(), "invalid cursor \"page 2\"; use the cursor of the previous page");
+}
+
+/// Compares `check` with `take`, and a take of one limit with a plan of the same limit, while the clock also steps back.
+#[test]
+fn check_returns_the_verdict_of_a_take() {
+    let quota = Quota::per_second(7).burst(5);
+    let long = "a-subject-longer-than-what-fits-into-a-slot";
+    for limit in [
+        Limit::token_bucket(quota),
+        Limit::sliding_window(Quota::per_second(5)),
+        Limit::sliding_counter(Quota::per_second(5)),
+        Limit::fixed_window(Quota::per_second(5)),
+    ] {
+        let clock = ManualClock::at(tollgate::Timestamp::from_micros(1_000_000_000));
+        let build = || {
+            let builder = LocalLimiter::builder().limit(limit.clone().unwrap());
+            builder.clock(clock.clone()).build().unwrap()
+        };
+        let (checked, taken) = (build(), build());
+        for step in 0..2_000_u64 {
+            let key = if step % 3 == 0 { long } else { "user:1" };
+            let cost = step * 7 % 8;
+            let expected = taken.take_n(key, cost);
+            assert_eq!(checked.check_n(key, cost), expected.verdict(), "{step}");
+            assert_eq!(checked.stats(key), taken.stats(key), "{step}");
+            let now = clock.now();
+            let length = Duration::from_micros(step * 7919 % 300_000);
+            clock.set(if step % 11 == 0 { now - length } else { now + length });
+        }
+    }
+    let two = two_limits(&ManualClock::new());
+    assert_eq!(two.check("user:1"), Verdict::Allow);
+    assert_eq!(two.check_n("user:1", 1_000_000), Verdict::Never);
 }
