@@ -44,8 +44,8 @@ pageTest("an outage shows its start, its duration and its effect, and stays in t
   await since.filter({ hasNotText: first.join(", ") }).waitFor();
   assert.equal((await since.textContent()).split(", ")[0], start, "only the duration changes");
   const effects = page.locator("#health-effects li");
-  await effects.filter({ hasText: "login refuse every request" }).waitFor();
-  await effects.filter({ hasText: "external-api, once, trial, default decide by the share of each node" }).waitFor();
+  await effects.filter({ hasText: "Every request refused: login" }).waitFor();
+  await effects.filter({ hasText: "By the share of each node: external-api, once, trial, default" }).waitFor();
   await page.locator("#charts figcaption").first().filter({ hasText: "Redis lost" }).waitFor();
 
   await restoreRedis(page);

@@ -8,6 +8,8 @@ import { createTable } from "./table.js";
 import { longText, shortText } from "./text.js";
 
 const PAGE_SIZE = 50;
+// Time within which the same event on other nodes has the same cause.
+const SAME_EVENT_MS = 10_000;
 // Events for the charts.
 const MAX_MARKS = 200;
 
@@ -67,6 +69,18 @@ const merged = (bands) => {
   return result;
 };
 
+// Adjacent events of the same kind within a few seconds, such as the loss of Redis on every node.
+const groupsOf = (events) => {
+  const groups = [];
+  for (const event of events) {
+    const [first] = groups.at(-1) ?? [];
+    const isSame = first?.kind === event.kind && timeOf(first) - timeOf(event) <= SAME_EVENT_MS;
+    if (isSame) groups.at(-1).push(event);
+    else groups.push([event]);
+  }
+  return groups;
+};
+
 export const createEvents = (onChange) => {
   let latest; // the newest event that a frame announced
   let recent = [];
@@ -113,16 +127,15 @@ export const createEvents = (onChange) => {
       }));
       return { marks: marks.filter(({ t }) => t > start), bands: merged(bands).filter(({ to }) => to > start) };
     },
-    // Events after `start`, at most `max`: [{ at, name, className, text }].
+    // Events after `start`, at most `max`: [{ at, name, className, text }]. The same event of several nodes is one.
     newest: (start, max) =>
-      recent
-        .filter((event) => timeOf(event) >= start)
+      groupsOf(recent.filter((event) => timeOf(event) >= start))
         .slice(0, max)
-        .map((event) => ({
-          at: timeOf(event),
-          name: eventName(event),
-          className: eventClass(event),
-          text: [event.node, detailOf(event)].filter(Boolean).join(": "),
+        .map((group) => ({
+          at: timeOf(group[0]),
+          name: eventName(group[0]),
+          className: eventClass(group[0]),
+          text: [[...new Set(group.map(({ node }) => node))].join(", "), detailOf(group[0])].filter(Boolean).join(": "),
         })),
   };
 };

@@ -4,7 +4,7 @@
 import { byId, element, fill, setClass, setText } from "./dom.js";
 import { ago, elapsed, moment } from "./format.js";
 import { nodeNow } from "./node-time.js";
-import { longText, shortText } from "./text.js";
+import { longText, shortText, visible } from "./text.js";
 
 // Time after the start of a node during which a missing report is not a problem.
 const REPORT_GRACE_MS = 15_000;
@@ -22,8 +22,8 @@ const names = (nodes) => {
 
 const plural = (nodes, one, many) => `${names(nodes)} ${nodes.length > 1 ? many : one}`;
 
-// A problem: { level, text, since }. `since` is the time of its start in ms, or null.
-const bad = (text, since = null) => ({ level: "bad", text, since });
+// A problem: { level, text, since, reason }. `since` is the time of its start in ms, or null.
+const bad = (text, since = null, reason = null) => ({ level: "bad", text, since, reason });
 const warn = (text, since = null) => ({ level: "warn", text, since });
 
 const earliest = (times) => {
@@ -37,14 +37,13 @@ const storeProblems = ({ store, nodes }) => {
   const problems = [];
   const disconnected = nodes.filter(({ state, breaker }) => state === "Up" && isDisconnected(breaker));
   if (isDisconnected(store.breaker)) {
-    const reason = store.loss_reason ? ` (${store.loss_reason})` : "";
-    const text = store.breaker === "open" ? `Redis is unreachable${reason}` : `Redis is being probed${reason}`;
-    problems.push(bad(text, timeOf(store.lost_since)));
+    const text = store.breaker === "open" ? "Redis is unreachable" : "Redis is being probed";
+    problems.push(bad(text, timeOf(store.lost_since), store.loss_reason ?? store.warning));
   } else if (disconnected.length > 0) {
     const since = earliest(disconnected.map((node) => timeOf(node.lost_since)));
     problems.push(bad(`${names(disconnected)} cannot reach Redis`, since));
   }
-  if (store.warning) problems.push(warn(store.warning));
+  if (store.warning && !isDisconnected(store.breaker)) problems.push(warn(store.warning));
   if (store.max_keys && store.keys >= 0.9 * store.max_keys)
     problems.push(warn("The memory store has reached 90 % of its maximum number of keys (--max-keys)"));
   return problems;
@@ -110,7 +109,7 @@ const SIGNS = { bad: "✕", warn: "!", ok: "✓", wait: "…" };
 
 const sinceText = (since) => (since ? `since ${moment(since)}, for ${elapsed(nodeNow() - since)}` : "");
 
-const EFFECTS = { deny: "refuse every request", allow: "allow every request", local: "decide by the share of each node" };
+const EFFECTS = { deny: "Every request refused", allow: "Every request allowed", local: "By the share of each node" };
 
 // What the rules do while Redis is lost: [[effect, rules]…]. Rules that a node counts itself are not affected.
 const effectsOf = (policy) => {
@@ -123,25 +122,21 @@ const effectsOf = (policy) => {
 const effectLine = ([text, rules]) => {
   const shown = rules.slice(0, 4).flatMap((rule, at) => [at > 0 ? ", " : "", element("strong", {}, shortText(rule))]);
   const more = rules.length > 4 ? ` and ${rules.length - 4} more` : "";
-  return element("li", {}, ...shown, `${more} ${text}`);
+  return element("li", {}, `${text}: `, ...shown, more);
 };
 
 const eventLine = ({ at, name, className, text }) =>
   element(
     "li",
-    {},
+    { title: visible(text) },
     element("span", { class: "dim" }, `${moment(at)} `),
     element("b", { class: className }, name),
-    text ? [" ", longText(text)] : null,
+    text ? element("bdi", { dir: "auto" }, ` ${visible(text)}`) : null,
   );
 
 export const createHealth = (events) => {
   const section = byId("health");
   const silentNodes = createSilentNodes();
-
-  const updateSince = (problem) => {
-    setText(byId("health-since"), problem ? sinceText(problem.since) : "");
-  };
 
   return {
     update: (state) => {
@@ -154,7 +149,8 @@ export const createHealth = (events) => {
         element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]),
         longText(text),
       ]);
-      updateSince(first);
+      setText(byId("health-since"), first ? sinceText(first.since) : "");
+      fill(byId("health-reason"), first?.reason ?? null, (reason) => (reason ? longText(reason) : null));
       const isLost = frame && isDisconnected(frame.store.breaker);
       fill(byId("health-effects"), isLost ? effectsOf(policy) : [], (effects) => effects.map(effectLine));
       const lines = others.map((problem) => [problem.text, problem.since ? ago(nodeNow() - problem.since) : ""]);

@@ -4,7 +4,7 @@ import { byId, element, fill, setText } from "./dom.js";
 import { axis, count, percent, rate } from "./format.js";
 import { OTHER_RULES, sumByRule } from "./history.js";
 import { createTable } from "./table.js";
-import { longText, shortText } from "./text.js";
+import { shortText, visible } from "./text.js";
 
 // Rules with a series of their own in the chart.
 const MAX_SERIES = 5;
@@ -58,8 +58,8 @@ const limitsElement = ({ limits = [], mode, bursts = [] }) => {
 };
 
 const COLUMNS = [
-  { name: "Rule", sort: ({ rule }) => rule, total: () => "Total" },
-  { name: "Match" },
+  { name: "Rule", look: "tight", sort: ({ rule }) => rule, total: () => "Total" },
+  { name: "Match", look: "wide" },
   { name: "Limits" },
   { name: "Refused/s", look: "number", sort: ({ now }) => now, total: (rows) => rate(sum(rows.map(({ now }) => now))) },
   {
@@ -81,7 +81,9 @@ const makeRow = (first) => {
     cells: [element("span", {}, swatch, element("strong", {}, shortText(name))), match, limits, now, refused, share],
     update: (row) => {
       swatch.className = `dot ${row.colour}`;
-      fill(match, row.detail?.match ?? null, (text) => longText(text === "" ? "all requests" : (text ?? "–")));
+      const matchText = row.detail?.match === "" ? "all requests" : (row.detail?.match ?? "–");
+      setText(match, visible(matchText));
+      match.title = visible(matchText);
       fill(limits, row.detail ?? null, (detail) => limitsElement(detail ?? {}));
       setText(now, rate(row.now));
       setText(refused, count(row.refused));

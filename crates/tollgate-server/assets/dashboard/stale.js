@@ -10,8 +10,17 @@ const pageUrl = (address) => {
   return `${location.protocol}//${host}/${location.hash}`;
 };
 
-const otherNodes = ({ known_nodes: known, nodes, node }) =>
-  (known ?? nodes).filter(({ id, address }) => id !== node && address);
+// Other nodes; those that were silent or down in the last frame come last.
+const otherNodes = ({ known_nodes: known, nodes, node }) => {
+  const states = new Map(nodes.map((each) => [each.id, each]));
+  const isDown = ({ id }) => (states.get(id)?.silent ?? false) || (states.get(id)?.state ?? "Up") !== "Up";
+  return (known ?? nodes)
+    .filter(({ id, address }) => id !== node && address)
+    .map((each) => ({ id: each.id, address: each.address, isDown: isDown(each) }))
+    .sort((a, b) => Number(a.isDown) - Number(b.isDown));
+};
+
+const nodeLink = ({ id, address }) => element("a", { href: pageUrl(address) }, shortText(id));
 
 export const createStale = () => ({
   update: ({ connection, frame }) => {
@@ -24,7 +33,7 @@ export const createStale = () => ({
     fill(byId("stale-nodes"), others, () =>
       others.length === 0
         ? "No other node is known."
-        : ["Open another node: ", ...others.flatMap(({ id, address }) => [element("a", { href: pageUrl(address) }, shortText(id)), " "])],
+        : ["Open another node: ", ...others.flatMap((other) => [nodeLink(other), other.isDown ? " (silent) " : " "])],
     );
   },
 });
