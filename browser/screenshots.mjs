@@ -1,94 +1,133 @@
-// Takes screenshots of the dashboard under load into target/browser: light and dark, desktop and phone.
+// Plays an incident against real nodes and takes screenshots of each step into target/browser, on desktop and phone,
+// light and dark: a client exceeds its limit and a banned one keeps trying, a bad policy is written, Redis is down, a node
+// is killed, and an override ends the incident. LOAD_SECONDS and OUTAGE_SECONDS set the times.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { ADMIN_TOKEN, startFleet } from "./fleet.mjs";
-import { headline, launch, logIn, open, row } from "./page.mjs";
+import { startFleet } from "./fleet.mjs";
+import { explain, headline, launch, logIn, open, row, until } from "./page.mjs";
 
 const OUT = fileURLToPath(new URL("../target/browser", import.meta.url));
-const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
-// Duration of the load before the first screenshot, so that the charts have data; LOAD_SECONDS overrides it.
 const LOAD_MS = Number(process.env.LOAD_SECONDS ?? 60) * 1000;
+const OUTAGE_MS = Number(process.env.OUTAGE_SECONDS ?? 60) * 1000;
+const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
 
 const POLICY = `
 version: 1
 defaults: { limit: 600/min }
 rules:
+  - { name: whole-service, per: [], limits: [50000/min], continue: true }
   - { name: internal-jobs, match: { tier: internal }, unlimited: true }
+  - { name: banned, match: { client: [evil] }, limits: [0] }
   - { name: login, match: { method: POST, path: /login }, per: [ip], limits: [5/min], on_store_loss: deny }
   - { name: external-api, match: { path: /api/external/** }, limits: [300/min, 9000/h], algorithm: token_bucket }
   - { name: search, match: { path: /search }, per: [user], mode: shadow, limits: [300/min], next: { limits: [250/min] }}
-  - { name: orders, match: { path: /orders }, limits: [150/min], distributed: shadow }
+  - { name: orders, match: { path: /orders }, limits: [150/min], next: { limits: [100/min] }, on_store_loss: allow }
 `;
 
-// Requests of one interval: most clients stay below their limits, one script does not.
+// Requests of one interval: most clients stay below their limits, one script does not, and a banned client tries on.
 const INTERVAL_MS = 50;
 const requestsAt = (tick) => [
-  { client: "c-batch", path: "/api/external/orders" },
-  { client: `c-${tick % 7}`, path: "/api/external/items" },
-  { client: `c-${tick % 5}`, path: "/orders" },
-  { user: `u-${tick % 3}`, path: "/search" },
-  { client: "nightly", tier: "internal", path: "/reports" },
+  { client: "c-batch", method: "GET", path: "/api/external/orders" },
+  { client: `c-${tick % 7}`, method: "GET", path: "/api/external/items" },
+  { client: `c-${tick % 5}`, method: "POST", path: "/orders" },
+  { user: `u-${tick % 3}`, method: "GET", path: "/search" },
+  { client: "nightly", tier: "internal", method: "GET", path: "/reports" },
   ...(tick % 20 === 0 ? [{ ip: "203.0.113.9", method: "POST", path: "/login" }] : []),
-  ...(Math.floor(tick / 80) % 3 === 0 ? [{ client: "<b>c-odd</b>\u202e", path: "/api/external/orders" }] : []),
+  ...(tick % 10 === 0 ? [{ client: "evil", method: "GET", path: "/api/external/items" }] : []),
 ];
 
-const sendLoad = async (fleet, isDone) => {
-  for (let tick = 0; !isDone(); tick += 1) {
-    const url = tick % 2 ? fleet.first : fleet.second;
-    await Promise.all([...requestsAt(tick).map((facts) => fleet.check(url, facts)), pause(INTERVAL_MS)]);
+const sendLoad = async (fleet, state) => {
+  for (let tick = 0; !state.isDone; tick += 1) {
+    const url = tick % 2 && !state.isSecondDown ? fleet.second : fleet.first;
+    const checks = requestsAt(tick).map((facts) => fleet.check(url, facts).catch(() => null));
+    await Promise.all([...checks, pause(INTERVAL_MS)]);
   }
 };
 
-const setOverride = (fleet) =>
-  fetch(`${fleet.first}/admin/external/clients/c-3/limits`, {
-    method: "PUT",
-    headers: { "content-type": "application/json", authorization: `Bearer ${ADMIN_TOKEN}` },
-    body: JSON.stringify({
-      limits: [{ limit: 200, window_ms: 60_000 }],
-      reason: "the sale of the year",
-      author: "kim",
-    }),
-  });
+const openPages = async (browser, url) => {
+  const pages = [];
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    for (const colorScheme of ["light", "dark"]) {
+      const deviceScaleFactor = size === "phone" ? 2 : 1;
+      const page = await browser.newPage({ viewport, colorScheme, deviceScaleFactor });
+      await open(page, url);
+      await logIn(page, { name: "kim" });
+      await page.locator("#override-form").waitFor();
+      pages.push({ name: `${size}-${colorScheme}`, page });
+    }
+  }
+  return pages;
+};
 
-const takeScreenshots = async (browser, fleet, size, colorScheme) => {
-  const page = await browser.newPage({
-    viewport: SIZES[size],
-    colorScheme,
-    deviceScaleFactor: size === "phone" ? 2 : 1,
-  });
-  const save = (name, fullPage) => page.screenshot({ path: join(OUT, `${size}-${colorScheme}-${name}.png`), fullPage });
-  await open(page, fleet.first);
+const saveAll = async (pages, step, options = {}) => {
+  for (const { name, page } of pages) {
+    await page.bringToFront();
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => scrollTo(0, 0));
+    await pause(1500);
+    await page.screenshot({ path: join(OUT, `${step}-${name}.png`), ...options });
+  }
+};
+
+const play = async (fleet, pages, state) => {
+  const [{ page }] = pages;
+  await pause(LOAD_MS);
   await row(page, "#refused-table", "c-batch").waitFor();
-  await save("first", false);
-  await logIn(page, { name: "kim" });
-  await row(page, "#overrides-list", "c-3").waitFor();
-  await row(page, "#refused-table", "c-batch").getByRole("button", { name: /^Why/ }).click();
-  await headline(page, /now/);
-  await page.evaluate(() => scrollTo(0, 0));
-  await save("why", false);
-  await page.locator("#blocks-form button").click();
-  await page.locator("#rollout").scrollIntoViewIfNeeded();
-  await page.evaluate(() => scrollTo(0, 0));
-  await save("full", true);
-  await page.close();
+  await saveAll(pages, "1-refused");
+  fleet.writePolicy(`${POLICY}  - { name: reports, match: { path: /reports }, limit: 10/s }\n`);
+  await row(page, "#events-list", "policy rejected").first().waitFor();
+  await saveAll(pages, "2-policy-rejected");
+  fleet.writePolicy(POLICY);
+  await fleet.stopRedis();
+  await pause(OUTAGE_MS);
+  await saveAll(pages, "3-redis-lost");
+  await fleet.restartRedis();
+  await row(page, "#events-list", "Redis back").first().waitFor();
+  state.isSecondDown = true;
+  await fleet.killNode(1);
+  await row(page, "#events-list", "node silent").first().waitFor();
+  await saveAll(pages, "4-node-silent");
+  for (const { page: each } of pages) {
+    await explain(each, "c-batch");
+    await headline(each, /Refused|Allowed/);
+  }
+  await saveAll(pages, "5-why");
+  await endByOverride(fleet, page);
+  for (const { page: each } of pages) {
+    await explain(each, "c-batch");
+    await headline(each, /Allowed/);
+  }
+  await saveAll(pages, "6-override");
+  await saveAll(pages, "7-whole-page", { fullPage: true });
+};
+
+const endByOverride = async (fleet, page) => {
+  await page.getByRole("button", { name: "Set override…" }).click();
+  await page.locator("#override-limits").fill("6000/min");
+  await page.locator("#override-fresh").check();
+  await page.locator("#override-form button[type=submit]").click();
+  await page.locator("#override-preview table").waitFor();
+  await page.screenshot({ path: join(OUT, "5-preview.png") });
+  await page.getByRole("button", { name: "Set override", exact: true }).click();
+  const facts = { client: "c-batch", method: "GET", path: "/api/external/orders" };
+  await until(
+    () => fleet.check(fleet.first, facts),
+    (decision) => decision.allowed,
+  );
 };
 
 mkdirSync(OUT, { recursive: true });
 const fleet = await startFleet({ policy: POLICY });
 const browser = await launch();
+const state = { isDone: false, isSecondDown: false };
+const load = sendLoad(fleet, state);
 try {
-  await setOverride(fleet);
-  const start = Date.now();
-  await sendLoad(fleet, () => Date.now() - start > LOAD_MS);
-  let isDone = false;
-  const load = sendLoad(fleet, () => isDone);
-  for (const size of Object.keys(SIZES))
-    for (const colorScheme of ["light", "dark"]) await takeScreenshots(browser, fleet, size, colorScheme);
-  isDone = true;
-  await load;
+  await play(fleet, await openPages(browser, fleet.first), state);
 } finally {
+  state.isDone = true;
+  await load;
   await browser.close();
   await fleet.stop();
 }

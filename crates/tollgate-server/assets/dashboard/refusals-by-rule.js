@@ -60,7 +60,7 @@ const limitsElement = ({ limits = [], mode, bursts = [] }) => {
 const COLUMNS = [
   { name: "Rule", look: "tight", sort: ({ rule }) => rule, total: () => "Total" },
   { name: "Match", look: "wide" },
-  { name: "Limits" },
+  { name: "Limits", look: "tight" },
   { name: "Refused/s", look: "number", sort: ({ now }) => now, total: (rows) => rate(sum(rows.map(({ now }) => now))) },
   {
     name: "Refused",
