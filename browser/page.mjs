@@ -1,6 +1,6 @@
 // Browser helpers. Errors that the browser reports are collected and fail the test.
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { chromium } from "playwright-core";
 import { ADMIN_TOKEN } from "./fleet.mjs";
 
@@ -20,13 +20,18 @@ const collectErrors = async (page, errors) => {
   );
 };
 
+// One browser for all tests of a file; each test has its own context.
+let shared = null;
+const sharedBrowser = () => (shared ??= launch());
+after(async () => (await shared)?.close());
+
 // A test with its own page. It fails if the browser reports an error that does not match `expected`, such as the status
 // 401 of a wrong token.
 export const pageTest = (name, { expected = [], ...options }, body) =>
   test(name, { timeout: 60_000 }, async () => {
-    const browser = await launch();
+    const browser = await sharedBrowser();
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     try {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
       context.setDefaultTimeout(20_000);
       const page = await context.newPage();
       const errors = [];
@@ -35,7 +40,7 @@ export const pageTest = (name, { expected = [], ...options }, body) =>
       const unexpected = errors.filter((text) => !expected.some((pattern) => pattern.test(text)));
       assert.deepEqual(unexpected, [], "the browser reported errors");
     } finally {
-      await browser.close();
+      await context.close();
     }
   });
 

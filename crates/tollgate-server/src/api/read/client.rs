@@ -1,9 +1,11 @@
 //! One client: its recent refusals, counters and overrides in every rule.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
-use tollgate::{Key, Limit, Subject, rounding};
+use tollgate::{Key, Limit, Subject, Timestamp, rounding};
 
 use crate::api::admin::{Counters, Keyed, ServerPolicy, mode};
 use crate::error::ApiError;
@@ -15,6 +17,8 @@ use crate::reference_tests::{names, overrides::PublicOverride};
 use crate::wire::decision::LimitNumbers;
 use crate::wire::override_view::OverrideResponse;
 
+/// Time until an override is active on all nodes.
+const OVERRIDE_DELAY: Duration = Duration::from_secs(2);
 /// Maximum number of counters in a response.
 const MAX_COUNTERS: usize = 500;
 
@@ -51,7 +55,7 @@ struct Refusal {
     /// Time of the last refusal, in milliseconds since the Unix epoch.
     last_at: u64,
     /// Facts of a refused request; null if they were not recorded, as for inline limits.
-    facts: Option<std::collections::BTreeMap<String, String>>,
+    facts: Option<BTreeMap<String, String>>,
 }
 
 /// A counter of a client, with the limit that applies to the client.
@@ -136,7 +140,7 @@ fn refusals(refused: Vec<RefusedKey>, active: &ServerPolicy, client: &Client) ->
     all.sort_by_key(|refused| Reverse(refused.last_at));
     let subject = client.subject();
     let with_text = |refused: RefusedKey| Refusal {
-        limit_text: limit_text(active, &subject, &refused.rule, &refused.limit),
+        limit_text: limit_text(active, &subject, &refused),
         key: refused.key,
         rule: refused.rule,
         limit: refused.limit,
@@ -147,13 +151,17 @@ fn refusals(refused: Vec<RefusedKey>, active: &ServerPolicy, client: &Client) ->
     all.into_iter().map(with_text).collect()
 }
 
-/// Returns the limit with this name, as it applies to a client.
-fn limit_text(active: &ServerPolicy, client: &Subject, rule: &str, name: &str) -> Option<String> {
-    let has_name = |limit: &&Limit| limit.name() == name;
-    let overridden = active.override_limits(client, rule);
+/// Returns the limit that refused a client: that of its override if it was set before the last refusal.
+fn limit_text(active: &ServerPolicy, client: &Subject, refused: &RefusedKey) -> Option<String> {
+    let rule = active.policy().rule(&refused.rule)?;
+    let last = Timestamp::from_micros(refused.last_at.saturating_mul(1000));
+    let override_ = active.overrides().applying(client, rule);
+    let overridden = override_
+        .filter(|override_| override_.set_at + OVERRIDE_DELAY <= last)
+        .and_then(|_| active.override_limits(client, rule.name()));
+    let has_name = |limit: &&Limit| limit.name() == refused.limit;
     let text = |limits: &[Limit]| limits.iter().find(has_name).map(Limit::to_string);
-    let of_override = overridden.as_deref().and_then(text);
-    of_override.or_else(|| text(active.policy().rule(rule)?.limits()))
+    overridden.as_deref().and_then(text).or_else(|| text(rule.limits()))
 }
 
 /// Returns the counters of a client, and whether they are all.
@@ -168,8 +176,9 @@ async fn counters(
         let counted_by = context.backend().counted_by(active.policy().rule(limit.rule()));
         let status = context.backend().stats_in(&Key::new(subject, limit), counted_by).await;
         let status = status.map_err(|error| ApiError::from(&error))?;
-        let overridden = active.override_limits(subject, limit.rule());
-        let is_same = |other: &Limit| other.identity() == limit.identity();
+        let of_policy =
+            active.policy().limit(limit.rule(), limit.name(), limit.algorithm()) == Some(limit);
+        let is_overridden = active.override_limits(subject, limit.rule()).is_some() && !of_policy;
         counters.push(Counter {
             key: subject.key().into_owned(),
             rule: limit.rule().to_owned(),
@@ -177,7 +186,7 @@ async fn counters(
             limit_text: limit.to_string(),
             algorithm: limit.algorithm().as_str(),
             mode: mode(active, limit),
-            overridden: overridden.is_some_and(|limits| limits.iter().any(is_same)),
+            overridden: is_overridden,
             count: status.count(),
             remaining: status.remaining(),
             reset_after_ms: rounding::millis(status.reset_after()),
