@@ -1,11 +1,13 @@
 // Plays an incident against real nodes and takes screenshots of each step into target/browser, on desktop and phone,
-// light and dark: a client exceeds its limit and a banned one keeps trying, a bad policy is written, Redis is down, a node
-// is killed, and an override ends the incident. LOAD_SECONDS and OUTAGE_SECONDS set the times.
+// light and dark: a client exceeds its limit, a banned one keeps trying and is not unbanned by a careless override, a bad
+// policy is written, Redis is down, a node is killed, and an override ends the incident. LOAD_SECONDS and OUTAGE_SECONDS
+// set the times.
+import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startFleet } from "./fleet.mjs";
+import { ADMIN_TOKEN, startFleet } from "./fleet.mjs";
 import { explain, headline, launch, logIn, open, row, until } from "./page.mjs";
 
 const OUT = fileURLToPath(new URL("../target/browser", import.meta.url));
@@ -71,10 +73,25 @@ const saveAll = async (pages, step, options = {}) => {
   }
 };
 
+// An override without a rule could mean the ban: it is refused and names the rules, and the ban stays.
+const tryToUnban = async (fleet) => {
+  const response = await fetch(`${fleet.first}/admin/external/clients/evil/limits`, {
+    method: "PUT",
+    headers: { "content-type": "application/json", authorization: `Bearer ${ADMIN_TOKEN}` },
+    body: JSON.stringify({ limits: [{ limit: 100, window_ms: 60_000 }] }),
+  });
+  assert.equal(response.status, 400);
+  const { candidates } = await response.json();
+  assert.ok(candidates.some(({ rule, blocks }) => rule === "banned" && blocks));
+  const { allowed, rule } = await fleet.check(fleet.first, { client: "evil", method: "GET", path: "/api/external/items" });
+  assert.deepEqual([allowed, rule], [false, "banned"]);
+};
+
 const play = async (fleet, pages, state) => {
   const [{ page }] = pages;
   await pause(LOAD_MS);
   await row(page, "#refused-table", "c-batch").waitFor();
+  await tryToUnban(fleet);
   await saveAll(pages, "1-refused");
   fleet.writePolicy(`${POLICY}  - { name: reports, match: { path: /reports }, limit: 10/s }\n`);
   await row(page, "#events-list", "policy rejected").first().waitFor();
