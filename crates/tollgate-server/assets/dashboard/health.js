@@ -111,9 +111,13 @@ const sinceText = (since) => (since ? `since ${moment(since)}, for ${elapsed(nod
 
 const EFFECTS = { deny: "Every request refused", allow: "Every request allowed", local: "By the share of each node" };
 
-// What the rules do while Redis is lost: [[effect, rules]…]. Rules that a node counts itself are not affected.
+// Rules whose decisions do not depend on Redis: unlimited ones, blocks, and those that a node counts itself.
+const isIndependent = ({ mode, distributed, limits }) =>
+  mode === "unlimited" || distributed !== "on" || limits.every((limit) => limit === "blocked");
+
+// What the rules do while Redis is lost: [[effect, rules]…].
 const effectsOf = (policy) => {
-  const affected = (policy?.rules ?? []).filter(({ mode, distributed }) => mode !== "unlimited" && distributed === "on");
+  const affected = (policy?.rules ?? []).filter((rule) => !isIndependent(rule));
   return Object.entries(EFFECTS)
     .map(([value, text]) => [text, affected.filter((rule) => rule.on_store_loss === value).map(({ rule }) => rule)])
     .filter(([, rules]) => rules.length > 0);
