@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use tollgate_testkit::server::{Flavor, Server};
 
+use crate::admin_client::{TOKEN, start_with_admin};
 use crate::doc_blocks::{Block, Tested, blocks, root};
 use crate::redis::LONG_TIMEOUT;
 use crate::service::{Scratch, Service, tollgate};
@@ -15,10 +16,11 @@ const README: &str = include_str!("../../../../README.md");
 /// The longest time of one command, in seconds.
 const MAX_SECONDS: &str = "20";
 
-/// A directory with the files that the commands read, and a service for `localhost:8080`.
+/// A directory with the files that the commands read, a service for `localhost:8080`, and the variables of the commands.
 struct Workshop {
     scratch: Scratch,
     service: Service,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Workshop {
@@ -32,7 +34,17 @@ impl Workshop {
             "limits.yaml",
             "- { namespace: shop, max_value: 2, seconds: 60, variables: [user] }\n",
         );
-        Self { scratch, service: Service::start(&[]) }
+        Self { scratch, service: Service::start(&[]), variables: Vec::new() }
+    }
+
+    /// Returns a workshop whose service has the policy of the README, for the commands of an operator.
+    fn of_operator() -> Self {
+        let scratch = Scratch::new();
+        let service =
+            start_with_admin(&["--policy", &scratch.write("policy.yaml", readme_policy())]);
+        let variables =
+            vec![("TOLLGATE_SERVER", service.url()), ("TOLLGATE_ADMIN_TOKEN", TOKEN.to_owned())];
+        Self { scratch, service, variables }
     }
 
     /// Runs the commands of a block, and compares their output with the page.
@@ -81,7 +93,8 @@ impl Workshop {
             &format!("exec 2>&1\n{command}"),
         ]);
         shell.current_dir(self.scratch.path()).stdin(Stdio::null()).env_clear();
-        let output = shell.env("PATH", path).output().expect("bash runs");
+        shell.env("PATH", path).envs(self.variables.iter().cloned());
+        let output = shell.output().expect("bash runs");
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
     }
 }
@@ -100,6 +113,19 @@ fn unmarked_commands_work_as_shown() {
     let run: Vec<_> = blocks.iter().filter(|block| block.tested == Tested::Here).collect();
     run.iter().for_each(|block| workshop.run(block));
     assert!(run.len() >= 8, "only {} blocks are run", run.len());
+}
+
+#[test]
+fn override_commands_work_as_shown() {
+    let workshop = Workshop::of_operator();
+    let this_file = Tested::By("crates/tollgate-server/tests/it/documentation.rs".to_owned());
+    let blocks = blocks();
+    let run: Vec<_> = blocks
+        .iter()
+        .filter(|block| block.tested == this_file && block.place.starts_with("OPERATING.md:"))
+        .collect();
+    run.iter().for_each(|block| workshop.run(block));
+    assert_eq!(run.len(), 2);
 }
 
 #[test]
