@@ -118,6 +118,10 @@ impl Directory {
         rule: Option<&str>,
         entry: &str,
     ) -> Result<Vec<String>, StoreError> {
+        // The script removes all overrides for an empty rule, which is not the name of any rule.
+        if rule == Some("") {
+            return Ok(Vec::new());
+        }
         let rule = rule.unwrap_or_default().to_owned();
         self.run_override(Verb::Remove, client.as_str(), entry, [rule]).await
     }

@@ -72,6 +72,7 @@ fn each_rule_has_its_own_override() {
     assert_eq!((listed.overrides.len(), listed.unreadable.len()), (3, 0));
     let remove = |rule| block_on(directory.remove_overrides(&client, rule, "")).unwrap();
     assert_eq!(remove(Some("other")), [""; 0]);
+    assert_eq!(remove(Some("")), [""; 0], "an empty name is not all rules");
     assert_eq!(remove(Some("search")), [search.to_text()]);
     assert_eq!(get(), [api.clone(), without_rule.clone()]);
     // An expired override goes without the others.

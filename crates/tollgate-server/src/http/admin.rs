@@ -92,6 +92,10 @@ impl ChangeQuery {
         ensure_length("reason", query.reason.as_deref(), MAX_REASON)?;
         ensure_length("tenant", query.tenant.as_deref(), tollgate::MAX_FACT_LENGTH)?;
         ensure_length("rule", query.rule.as_deref(), tollgate::MAX_FACT_LENGTH)?;
+        if query.rule.as_deref() == Some("") {
+            let reason = "must not be empty; omit it to remove all overrides of the client";
+            return Err(ApiError::invalid(reason).at("rule"));
+        }
         Ok(query)
     }
 

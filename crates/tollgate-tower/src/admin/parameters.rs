@@ -24,6 +24,10 @@ impl Parameters {
         let Query(parameters) = query
             .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, rejection.body_text()))?;
         check_length("tenant", parameters.tenant.as_deref(), MAX_FACT_LENGTH)?;
+        if parameters.rule.as_deref() == Some("") {
+            let reason = "must not be empty; omit it to remove all overrides of the client";
+            return Err(Problem::invalid("rule", reason));
+        }
         Ok(parameters)
     }
 

@@ -168,6 +168,7 @@ async fn override_is_set_returned_and_removed() {
         json!([{ "rule": "api", "limit_name": "60s", "before": "10/min", "after": "20/min" }]);
     assert_eq!((&stored.body["replaces"], &stored.body["keeps"]), (&replaced, &json!([])));
     assert_eq!(call(&app, Method::DELETE, "c1/limits?rule=other", Value::Null).await.status, 404);
+    assert_eq!(call(&app, Method::DELETE, "c1/limits?rule=", Value::Null).await.status, 400);
     let removed = call(&app, Method::DELETE, "c1/limits?rule=api", Value::Null).await;
     assert_eq!(removed.status, 204);
     assert_eq!(call(&app, Method::DELETE, "c1/limits", Value::Null).await.status, 404);
