@@ -97,6 +97,9 @@ fn override_body(args: &SetArgs) -> Result<String, String> {
         (Some(text), _) => {
             let length =
                 policy::parse_duration(text).map_err(|reason| format!("--for: {reason}"))?;
+            if length.is_zero() {
+                return Err("--for: must be longer than 0".to_owned());
+            }
             let expiry = (SystemClock::new().now() + length).as_micros();
             // Whole seconds are easier to read.
             let expiry = expiry.div_ceil(MICROS_PER_SECOND).saturating_mul(MICROS_PER_SECOND);

@@ -126,6 +126,7 @@ fn errors_name_the_problem() {
     fails(&["override", "set", "c1", "20"], "\"20\": a rate needs a period after the count");
     fails(&["override", "set", "c1"], "RATE");
     fails(&["override", "set", "c1", "20/s", "--for", "soon"], "--for: ");
+    fails(&["override", "set", "c1", "20/s", "--for", "0s"], "--for: ");
     fails(&["override", "set", "c1", "20/s", "--for", "2h", "--until", "x"], "cannot be used with");
     fails(&["override", "set", "c1", "20/s", "--until", "soon"], "expires_at");
     fails(&["override", "set", "c1", "20/s", "--rule", "x"], "unknown rule \"x\"");
