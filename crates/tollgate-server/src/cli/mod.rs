@@ -26,6 +26,7 @@ mod source_line;
 mod stdout;
 mod top;
 mod validate;
+mod variable;
 
 pub(crate) use admin_args::{ChangeArgs, OverrideCommand, ResetArgs, SetArgs};
 pub use args::{Cli, run, run_with};

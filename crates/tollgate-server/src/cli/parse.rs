@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, Error, Parser};
 
+use super::variable::source_of;
 use super::{Cli, Exit, failure};
 
 /// Parses the arguments of the process. Prints help, the version or an error, and then returns the exit code.
@@ -50,22 +51,6 @@ fn variable_error(error: &Error, args: &[OsString]) -> Option<String> {
         return None;
     };
     Some(format!("{variable}: invalid value {value:?}{}", reason(error, arg)))
-}
-
-/// Returns the variable that an argument is read from; `None` if its flag is on the command line.
-pub(super) fn source_of(arg: &Arg, args: &[OsString]) -> Option<String> {
-    let flag = format!("--{}", arg.get_long()?);
-    let with_value = format!("{flag}=");
-    let is_flag = |given: &OsString| {
-        let given = given.to_string_lossy();
-        given == flag || given.starts_with(&with_value)
-    };
-    if args.iter().any(is_flag) {
-        return None;
-    }
-    let variable = arg.get_env()?;
-    let value = std::env::var_os(variable)?;
-    (!value.is_empty()).then(|| variable.to_string_lossy().into_owned())
 }
 
 /// Returns the command that the arguments select.

@@ -1,10 +1,9 @@
 //! `tollgate serve`.
 
-use clap::{Args, Command};
 use tokio::runtime;
 
 use super::Exit;
-use super::parse::source_of;
+use super::variable::variable_of;
 use crate::error::SettingsError;
 use crate::serve::{FrontEnd, serve};
 use crate::settings::args::ServeArgs;
@@ -50,11 +49,7 @@ pub(super) fn run(args: ServeArgs, front_ends: Vec<FrontEnd>) -> Exit {
 
 /// Names the variable instead of the flag in the error of a value that comes from it.
 fn with_variable(error: SettingsError) -> SettingsError {
-    let command = ServeArgs::augment_args(Command::new("serve"));
-    let flag = error.setting().strip_prefix("--");
-    let arg = command.get_arguments().find(|arg| flag.is_some() && arg.get_long() == flag);
-    let args: Vec<_> = std::env::args_os().collect();
-    match arg.and_then(|arg| source_of(arg, &args)) {
+    match error.setting().strip_prefix("--").and_then(variable_of::<ServeArgs>) {
         Some(variable) => error.renamed(variable),
         None => error,
     }

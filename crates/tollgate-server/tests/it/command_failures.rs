@@ -87,6 +87,7 @@ fn bad_variables_are_named() {
     for (variable, value, words) in [
         ("TOLLGATE_HTTP", "x", "\"x\" is not HOST:PORT"),
         ("TOLLGATE_MAX_KEYS", "many", "invalid value \"many\""),
+        ("TOLLGATE_MAX_CONNECTIONS", "", "invalid value \"\""),
         ("TOLLGATE_REDIS_TIMEOUT_MS", "0", "out of range"),
         ("TOLLGATE_AT_CAP", "refuse", "(valid: allow, deny)"),
         ("TOLLGATE_TRACE_DECISIONS", "maybe", "invalid value \"maybe\""),
@@ -96,6 +97,10 @@ fn bad_variables_are_named() {
         assert!(error.starts_with(&format!("tollgate: {variable}: ")), "{error}");
         assert!(error.contains(words) && error.lines().count() == 1, "{error}");
     }
+    let mut check = tollgate(&["check", "k"]);
+    let output = check.env("TOLLGATE_SERVER", "ftp://host").output().expect("the binary runs");
+    let error = Ended::from(output).stderr;
+    assert!(error.starts_with("tollgate: TOLLGATE_SERVER: \"ftp://host\" "), "{error}");
     let error = refused(&["--http", "y"], &[("TOLLGATE_HTTP", "127.0.0.1:0")]).stderr;
     assert!(error.starts_with("tollgate: --http: \"y\""), "{error}");
 }

@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::cli::ServerArgs;
+use crate::cli::variable::variable_of;
 use crate::error::SettingsError;
 use crate::tls::{ClientTls, ClientTlsFiles};
 pub(crate) use events::Event;
@@ -62,7 +63,11 @@ impl Server {
     /// Returns the service that the arguments select. The TLS files are read only for `https`, because the
     /// environment may set them for all services.
     pub(crate) fn from_args(args: &ServerArgs) -> Result<Self, ClientError> {
-        let url = Url::parse(&args.server).map_err(ClientError::Usage)?;
+        let url = Url::parse(&args.server).map_err(|reason| {
+            let variable = variable_of::<ServerArgs>("server");
+            let source = variable.unwrap_or_else(|| "--server".to_owned());
+            ClientError::Usage(format!("{source}: {reason}"))
+        })?;
         let tls = match url.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(ClientTls::new(&url.host, &tls_files(args)?)?),

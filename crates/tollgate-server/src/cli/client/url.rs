@@ -18,7 +18,7 @@ pub(super) enum Scheme {
 }
 
 impl Url {
-    /// Parses a URL. The scheme defaults to `http`, the port to that of the scheme, and the host of `:PORT` to 127.0.0.1.
+    /// Parses a URL, or returns why it is invalid. The scheme defaults to `http`, the port to that of the scheme, and the host of `:PORT` to 127.0.0.1.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text {
             text if text.contains("://") => Self::parse_absolute(text),
@@ -30,7 +30,7 @@ impl Url {
     }
 
     fn parse_absolute(text: &str) -> Result<Self, String> {
-        let invalid = |reason: &str| format!("--server: {text:?} {reason}");
+        let invalid = |reason: &str| format!("{text:?} {reason}");
         let uri: Uri = text.parse().map_err(|_| invalid("is not a URL"))?;
         let (scheme, default_port) = match uri.scheme_str() {
             Some("http") => (Scheme::Http, 80),
@@ -44,7 +44,7 @@ impl Url {
         if authority.as_str().contains('@') {
             // The URL is not shown, because it may contain a password.
             let reason = "the URL contains a user name; give only http://HOST:PORT";
-            return Err(format!("--server: {reason}"));
+            return Err(reason.to_owned());
         }
         let host = authority.host().to_owned();
         match (authority.port_u16(), authority.as_str() == host) {
