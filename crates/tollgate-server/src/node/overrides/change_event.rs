@@ -29,7 +29,20 @@ pub(super) fn change_event(
     };
     let author = if change.author.is_empty() { &change.peer } else { &change.author };
     let reason = if change.reason.is_empty() { "no reason given" } else { &change.reason };
-    Some((kind, format!("{what} by {author}: {reason}")))
+    Some((kind, in_one_line(&format!("{what} by {author}: {reason}"))))
+}
+
+/// Escapes control characters: an event is one line, so a line break in a client id would hide the rest.
+fn in_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            line.extend(letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
 }
 
 /// Returns the limits of an override, and the rule that it applies to.
@@ -82,8 +95,9 @@ mod tests {
             detail,
             "override of client c1 of tenant acme in rule api removed by alice: no reason given"
         );
-        let (kind, _) = event(Action::Reset, "", (None, None)).expect("an event");
+        let (kind, detail) = event(Action::Reset, "a\nb", (None, None)).expect("an event");
         assert_eq!(kind, EventKind::ClientReset);
+        assert_eq!(detail, r"usage of client c1 of tenant acme reset by alice: a\nb");
         assert_eq!(event(Action::Reload, "", (None, None)), None);
     }
 }
