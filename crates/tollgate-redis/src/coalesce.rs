@@ -92,9 +92,7 @@ impl Coalescer {
         if !lane.enter(self.max_waiting) {
             let failure = self.unsent(lane);
             plan.fail(failure);
-        } else if together::hold(self, lane) {
-            self.with_queue(lane, |queue, _| queue.push(plan));
-        } else {
+        } else if let Some(plan) = together::hold(self, lane, plan) {
             self.send_waiting(lane, Some(plan), Urgency::Normal);
         }
     }
@@ -113,9 +111,13 @@ impl Coalescer {
         }
     }
 
-    /// Sends waiting plans in as many calls as may be in flight. A call that fails immediately ends here too: its
+    /// Sends waiting and new plans in as many calls as may be in flight. A call that fails immediately ends here too: its
     /// plans do not recurse.
-    fn send_waiting(self: &Arc<Self>, lane: &Lane, mut new: Option<QueuedPlan>, urgency: Urgency) {
+    fn send_waiting<N>(self: &Arc<Self>, lane: &Lane, new: N, urgency: Urgency)
+    where
+        N: IntoIterator<Item = QueuedPlan>,
+    {
+        let mut new = Some(new);
         let mut has_sent = false;
         loop {
             let now = Instant::now();
@@ -124,7 +126,7 @@ impl Coalescer {
                 if has_sent {
                     queue.end_sending();
                 }
-                new.take().into_iter().for_each(|plan| queue.push(plan));
+                new.take().into_iter().flatten().for_each(|plan| queue.push(plan));
                 queue.remove(&Moment { now, urgency, has_others, timeout, silence })
             });
             lane.leave(removed.send.len() + removed.shed.len());

@@ -7,14 +7,19 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::lane_queue::Urgency;
-use super::{Coalescer, Lane};
+use super::{Coalescer, Lane, QueuedPlan};
 
-/// A lane with plans of a group that are not sent yet.
-type HeldLane = (Arc<Coalescer>, Lane);
+/// Plans of a group for one lane. They are not in the queue of the lane yet, because another thread would send a part of
+/// them when a call ends.
+struct HeldPlans {
+    coalescer: Arc<Coalescer>,
+    lane: Lane,
+    plans: Vec<QueuedPlan>,
+}
 
 thread_local! {
-    /// The lanes of the group that this thread polls; `None` outside of a group.
-    static HELD: RefCell<Option<Vec<HeldLane>>> = const { RefCell::new(None) };
+    /// The plans of the group that this thread polls; `None` outside of a group.
+    static HELD: RefCell<Option<Vec<HeldPlans>>> = const { RefCell::new(None) };
 }
 
 /// Runs a future that makes several decisions concurrently, such as `join_all` of them: the decisions that it begins in one
@@ -48,19 +53,31 @@ pub async fn together<F: Future>(future: F) -> F::Output {
     .await
 }
 
-/// Leaves a new plan in the queue of its lane until the end of the group. Returns false outside of a group.
-pub(super) fn hold(coalescer: &Arc<Coalescer>, lane: &Lane) -> bool {
-    let hold = |held: &RefCell<Option<Vec<HeldLane>>>| {
+/// Keeps a new plan until the end of the group. Returns the plan outside of a group.
+pub(super) fn hold(
+    coalescer: &Arc<Coalescer>,
+    lane: &Lane,
+    plan: QueuedPlan,
+) -> Option<QueuedPlan> {
+    let mut unheld = Some(plan);
+    let hold = |held: &RefCell<Option<Vec<HeldPlans>>>| {
         let mut held = held.borrow_mut();
-        let Some(lanes) = held.as_mut() else { return false };
-        let is_same = |(other, held): &HeldLane| Arc::ptr_eq(other, coalescer) && held == lane;
-        if !lanes.iter().any(is_same) {
-            lanes.push((Arc::clone(coalescer), lane.clone()));
+        let Some(groups) = held.as_mut() else { return };
+        let is_same = |group: &&mut HeldPlans| {
+            Arc::ptr_eq(&group.coalescer, coalescer) && group.lane == *lane
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.plans.extend(unheld.take()),
+            None => groups.push(HeldPlans {
+                coalescer: Arc::clone(coalescer),
+                lane: lane.clone(),
+                plans: unheld.take().into_iter().collect(),
+            }),
         }
-        true
     };
     // Without thread-local data, the thread ends.
-    HELD.try_with(hold).unwrap_or(false)
+    let _ = HELD.try_with(hold);
+    unheld
 }
 
 /// One poll of a group. Sends the plans when it is dropped, also if the poll panics.
@@ -86,9 +103,9 @@ impl Drop for Group {
         if self.is_inner {
             return;
         }
-        let lanes = HELD.try_with(RefCell::take).ok().flatten().unwrap_or_default();
-        for (coalescer, lane) in lanes {
-            coalescer.send_waiting(&lane, None, Urgency::Together);
+        let groups = HELD.try_with(RefCell::take).ok().flatten().unwrap_or_default();
+        for HeldPlans { coalescer, lane, plans } in groups {
+            coalescer.send_waiting(&lane, plans, Urgency::Together);
         }
     }
 }

@@ -58,6 +58,26 @@ fn override_does_not_lift_a_ban_unless_it_names_the_rule() {
 }
 
 #[test]
+fn ban_by_an_override_is_lifted_only_by_name() {
+    let service = start_with_admin(&[]);
+    let facts = json!({"client": "evil"});
+    set(&service, "evil", &json!({"limits": [{"limit": 0, "window_ms": 60_000}]}));
+    assert_eq!(check(&service, &facts)["allowed"], false);
+    let mut body = json!({"limits": [{"limit": 100, "window_ms": 60_000}]});
+    for selection in [json!({}), json!({"all_rules": true})] {
+        let mut body = body.clone();
+        body.as_object_mut().unwrap().extend(selection.as_object().unwrap().clone());
+        let reply = admin(&service, "PUT", &limits_of("evil"), &body.to_string());
+        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("rule")), "{}", reply.body);
+        assert_eq!(reply.json()["candidates"][0]["blocks"], true);
+        assert_eq!(check(&service, &facts)["allowed"], false, "the ban stays");
+    }
+    body["rule"] = json!("default");
+    set(&service, "evil", &body);
+    assert_eq!(check(&service, &facts)["allowed"], true);
+}
+
+#[test]
 fn override_of_an_earlier_version_stays_active_except_in_blocks() {
     let scratch = Scratch::new();
     let text = r#"{"version":1,"limits":[{"limit":50,"window_us":60000000}]}"#;

@@ -175,11 +175,15 @@ fn bad_redis_setting_is_named_without_its_value() {
         ),
         (&["--redis-timeout-ms", "0"], &[], &["--redis-timeout-ms"]),
         (&["--redis-timeout-ms", "60001"], &[], &["--redis-timeout-ms"]),
-        (&[], &[("TOLLGATE_REDIS_TIMEOUT_MS", "soon")], &["--redis-timeout-ms"]),
+        (&[], &[("TOLLGATE_REDIS_TIMEOUT_MS", "soon")], &["TOLLGATE_REDIS_TIMEOUT_MS"]),
         (&["--redis-prefix", "a{b}"], &[], &["--redis-prefix"]),
         (&["--report-ms", "0"], &[], &["--report-ms", "10 to 1000"]),
         (&["--report-ms", "1001"], &[], &["--report-ms", "10 to 1000"]),
-        (&[], &[("TOLLGATE_NODE_LIFETIME_MS", "1000")], &["--node-lifetime-ms", "--report-ms"]),
+        (
+            &[],
+            &[("TOLLGATE_NODE_LIFETIME_MS", "1000")],
+            &["TOLLGATE_NODE_LIFETIME_MS", "--report-ms"],
+        ),
     ] {
         let ended = refused(&[&HTTP[..], args].concat(), environment);
         for word in words {

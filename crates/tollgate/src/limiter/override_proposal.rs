@@ -4,7 +4,7 @@ use super::{ActivePolicy, ClientId};
 use crate::algorithm::Algorithm;
 use crate::limit::Limit;
 use crate::policy::{
-    Override, OverrideCandidate, OverrideError, OverrideErrorKind, Overrides, Policy, Rule,
+    Override, OverrideCandidate, OverrideError, OverrideErrorKind, Overrides, Rule,
 };
 
 /// Maximum number of overrides of one client.
@@ -90,7 +90,7 @@ impl ClientId {
         active: &ActivePolicy<H>,
     ) -> Result<OverrideProposal, OverrideError> {
         let (policy, subject) = (active.policy(), self.subject());
-        let rules = self.selected_rules(new, selection, policy)?;
+        let rules = self.selected_rules(new, selection, active)?;
         let overrides: Vec<Override> =
             rules.iter().map(|rule| new.clone().for_rule(rule.name())).collect();
         let with = |all: Overrides, new: &Override| all.with(&subject, new.clone());
@@ -115,12 +115,13 @@ impl ClientId {
         Ok(proposal)
     }
 
-    fn selected_rules<'p>(
+    fn selected_rules<'p, H>(
         &self,
         new: &Override,
         selection: &RuleSelection,
-        policy: &'p Policy,
+        active: &'p ActivePolicy<H>,
     ) -> Result<Vec<&'p Rule>, OverrideError> {
+        let policy = active.policy();
         if let RuleSelection::Named(name) = selection {
             let named = new.clone().for_rule(name.as_str());
             let rules = named.applies_to(policy)?;
@@ -128,40 +129,51 @@ impl ClientId {
         }
         let rules = self.overridable_rules(policy).into_iter();
         let rules = rules.filter_map(|rule| policy.rule(rule)).filter(|rule| new.can_change(rule));
-        let mut rules: Vec<&Rule> = rules.collect();
-        let ambiguous = |reason: String, rules: &[&Rule]| {
-            let candidates = rules.iter().map(|rule| OverrideCandidate::new(rule)).collect();
-            Err(OverrideError::ambiguous(reason, candidates))
+        let rules: Vec<&Rule> = rules.collect();
+        let candidate = |rule: &&Rule| {
+            let own_limits = active.client_limits(&self.subject(), rule);
+            OverrideCandidate::new(rule, own_limits.as_deref())
         };
-        match (selection, rules.as_slice()) {
-            (_, []) => {
-                let reason = "no rule of the policy with such a limit counts this client";
-                Err(OverrideError::new(OverrideErrorKind::Rule, reason))
-            }
-            (RuleSelection::All, all) if all.iter().all(|rule| rule.blocks()) => ambiguous(
-                "only blocks apply to this client; name the rule of the block to replace"
-                    .to_owned(),
-                all,
-            ),
-            (RuleSelection::All, _) => {
-                rules.retain(|rule| !rule.blocks());
-                Ok(rules)
-            }
-            (_, [rule]) if rule.blocks() => {
-                let reason = format!("rule {:?} is a block; name it to replace it", rule.name());
-                ambiguous(reason, &[rule])
-            }
-            (_, [_]) => Ok(rules),
-            (_, all) => {
-                let names: Vec<&str> = all.iter().map(|rule| rule.name()).collect();
-                let reason = format!(
-                    "several rules can apply to this client; name one of {}, or select all rules",
-                    names.join(", ")
-                );
-                ambiguous(reason, all)
-            }
-        }
+        let candidates: Vec<OverrideCandidate> = rules.iter().map(candidate).collect();
+        let chosen = choose(selection, &candidates)?;
+        Ok(rules
+            .into_iter()
+            .zip(chosen)
+            .filter_map(|(rule, chosen)| chosen.then_some(rule))
+            .collect())
     }
+}
+
+/// Returns for each candidate whether an override without a named rule is for it. A block is never chosen: it is a ban,
+/// of the policy or of an earlier override.
+fn choose(
+    selection: &RuleSelection,
+    candidates: &[OverrideCandidate],
+) -> Result<Vec<bool>, OverrideError> {
+    let reason = match (selection, candidates) {
+        (_, []) => {
+            let reason = "no rule of the policy with such a limit counts this client";
+            return Err(OverrideError::new(OverrideErrorKind::Rule, reason));
+        }
+        (RuleSelection::All, all) if all.iter().any(|candidate| !candidate.blocks) => {
+            return Ok(all.iter().map(|candidate| !candidate.blocks).collect());
+        }
+        (RuleSelection::All, _) => {
+            "only blocks apply to this client; name the rule of the block to replace".to_owned()
+        }
+        (_, [only]) if !only.blocks => return Ok(vec![true]),
+        (_, [only]) => {
+            format!("rule {:?} blocks this client; name it to replace the block", only.rule)
+        }
+        (_, all) => {
+            let names: Vec<&str> = all.iter().map(|candidate| &*candidate.rule).collect();
+            let names = names.join(", ");
+            format!(
+                "several rules can apply to this client; name one of {names}, or select all rules"
+            )
+        }
+    };
+    Err(OverrideError::ambiguous(reason, candidates.to_vec()))
 }
 
 /// Compares the limits of a client in a rule now with those under a new override.

@@ -171,7 +171,12 @@ fn gzip_and_standard_input_are_read() {
     assert_eq!((ended.code, &report["requests"]), (0, &json!(5000)));
     std::fs::write(path, &gzip[..gzip.len() / 2]).unwrap();
     let ended = run(&["replay", "--json", "--policy", &policy, path]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    let failure: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (ended.code, &failure["error"]["exit_code"]),
+        (2, &json!(2)),
+        "no report: {failure}"
+    );
     assert!(ended.stderr.contains("the gzip file is truncated after line"), "{}", ended.stderr);
 }
 

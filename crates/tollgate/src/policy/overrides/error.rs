@@ -28,15 +28,18 @@ pub struct OverrideError {
 pub struct OverrideCandidate {
     /// The name of the rule.
     pub rule: String,
-    /// The limits of the rule.
+    /// The limits that apply to the client in the rule.
     pub limits: Vec<Limit>,
-    /// Whether the rule is a block, which an override replaces only if it names the rule.
+    /// Whether one of them is a block, which an override replaces only if it names the rule.
     pub blocks: bool,
 }
 
 impl OverrideCandidate {
-    pub(crate) fn new(rule: &Rule) -> Self {
-        Self { rule: rule.name().to_owned(), limits: rule.limits().to_vec(), blocks: rule.blocks() }
+    /// Creates the candidate for a client with these limits of its own in the rule.
+    pub(crate) fn new(rule: &Rule, own_limits: Option<&[Limit]>) -> Self {
+        let limits = own_limits.unwrap_or(rule.limits()).to_vec();
+        let blocks = limits.iter().any(|limit| limit.count() == 0);
+        Self { rule: rule.name().to_owned(), limits, blocks }
     }
 }
 
