@@ -82,6 +82,8 @@ pub(super) struct LaneQueue {
     is_sending: bool,
     /// Whether a task will send the waiting plans.
     is_deferred: bool,
+    /// Whether plans that were submitted together wait, because they could not be sent at once.
+    has_group: bool,
     flow: Flow,
 }
 
@@ -139,6 +141,8 @@ impl LaneQueue {
             plans -= 1;
             removed.send.extend(self.waiting.pop_front());
         }
+        self.has_group =
+            !self.waiting.is_empty() && (self.has_group || urgency == Urgency::Together);
         self.begin_call(&removed.send);
         removed.in_flight = self.takes_in_flight;
         removed
@@ -180,10 +184,10 @@ impl LaneQueue {
     }
 
     /// Returns the maximum number of plans of the next call. With two calls, it is half of all plans, so that Redis
-    /// processes one call while this process handles the other.
+    /// processes one call while this process handles the other. Plans that were submitted together are not divided.
     fn plan_budget(&self, max_calls: usize, urgency: Urgency) -> usize {
         match max_calls {
-            CALLS_IN_FLIGHT if urgency == Urgency::Normal => {
+            CALLS_IN_FLIGHT if urgency == Urgency::Normal && !self.has_group => {
                 (self.plans_in_flight + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT)
             }
             _ => self.waiting.len(),
@@ -297,6 +301,20 @@ mod tests {
         let window = slow.flow.window();
         assert_eq!(together(&mut slow), [window, 0], "the window of a slow server applies");
         assert!(window < 100, "{window}");
+    }
+
+    #[test]
+    fn group_that_waits_for_a_deferral_shares_a_call() {
+        let (mut queue, now) = (LaneQueue::default(), Instant::now());
+        let _tickets = push(&mut queue, 2, now);
+        let (first, _) = call_with(&mut queue, now, false, Urgency::Together);
+        assert_eq!(queue.end_call(first, 2, TIMEOUT, now), Next::Defer);
+        let _group = push(&mut queue, 2, now);
+        assert_eq!(call_with(&mut queue, now, false, Urgency::Together).0.plans, 0);
+        queue.end_deferral();
+        assert_eq!(call(&mut queue, now, false).0.plans, 2);
+        let _others = push(&mut queue, 4, now);
+        assert_eq!(call(&mut queue, now, false).0.plans, 3, "half of the plans");
     }
 
     #[test]
