@@ -111,13 +111,14 @@ fn assert_requests_refused(node: &Node) -> usize {
     count
 }
 
-/// Asserts that the node does not start with a number as a flag, in a settings file or in a variable. Returns the
+/// Asserts that the node does not start with a number in the variable of a flag, in a settings file or in another variable. Returns the
 /// number of starts.
 fn assert_settings_refused(stage: &Stage, number: &str) -> usize {
     for setting in SETTINGS {
-        let reply = stage.node().with(setting, number).fails_to_start();
-        assert!(reply.contains(&format!("--{setting}")), "{setting}={number}: {reply}");
         let name = setting.replace('-', "_");
+        let reply = stage.node().with(setting, number).fails_to_start();
+        let variable = format!("TOLLGATE_{}", name.to_ascii_uppercase());
+        assert!(reply.contains(&variable), "{setting}={number}: {reply}");
         let file = stage.scratch().write("settings.yaml", format!("{name}: {number}\n"));
         let reply = stage.node().with("config", &file).fails_to_start();
         let is_named = reply.contains(&format!("--{setting}")) || reply.contains(&name);
