@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use super::MemoryStore;
 use super::registry::Entries;
-use super::slot::Slot;
+use super::stored_key::StoredKey;
 use crate::store::{Cursor, ListedKey, Listing, Page, StoreError, StoreErrorKind};
 use crate::time::Clock;
 
@@ -49,21 +49,21 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let Some(table) = self.lock_one(shard) else { return Vec::new() };
         let now = self.clock.now();
         let entries = self.registry.read();
-        let active = table.iter().filter(|slot| !slot.is_fresh(now, &entries));
+        let active = table.iter().filter(|key| !key.is_fresh(now, &entries));
         active
-            .filter_map(|slot| {
-                let hash = slot.hash(&entries, &self.hasher);
-                let key = listed(slot, &entries)?;
+            .filter_map(|key| {
+                let hash = key.hash(&entries, &self.hasher);
+                let key = listed(&key, &entries)?;
                 (hash >= from && key.subject.starts_with(prefix)).then_some((hash, key))
             })
             .collect()
     }
 }
 
-fn listed(slot: &Slot, entries: &Entries) -> Option<ListedKey> {
-    let (identity, subject) = slot.key(entries)?;
+fn listed(stored: &StoredKey<'_>, entries: &Entries) -> Option<ListedKey> {
+    let (identity, subject) = stored.key(entries)?;
     let key = ListedKey::with_identity(subject, identity)?;
-    let known = entries.limit(slot.registered(entries)?.limit);
+    let known = entries.limit(stored.registered(entries).limit);
     Some(ListedKey { known: known.cloned(), ..key })
 }
 

@@ -2,6 +2,7 @@
 
 mod builder;
 mod decide;
+mod inline_subject;
 mod list;
 mod packed;
 mod permits;
@@ -9,6 +10,7 @@ mod registry;
 mod shard;
 mod slot;
 mod snapshot;
+mod stored_key;
 mod table;
 mod take_bucket;
 

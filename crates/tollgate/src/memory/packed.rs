@@ -1,25 +1,8 @@
-//! Packed encoding of a token bucket and its subject in 31 bytes. A short subject is inline, a long one boxed.
+//! Packed encoding of a token bucket in 15 bytes.
 
 use super::registry::{Entries, LimitId};
 use crate::algorithm::{Bucket, BucketTake, Op, Reply, TokenBucket};
 use crate::time::Timestamp;
-
-/// Maximum length of a short subject in bytes.
-const LENGTH: usize = 16;
-
-/// Padding byte, which never occurs in UTF-8.
-const PADDING: u8 = 0xFF;
-
-/// A padded short subject as two integers, so that a comparison is two integer comparisons.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ShortSubject {
-    head: u64,
-    tail: u64,
-}
-
-/// A short subject as bytes with padding.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PaddedSubject([u8; LENGTH]);
 
 /// A token bucket in 15 bytes: 53 bits of time and 54 bits of deficit, with 3 and 10 bits of the limit's id above them. A
 /// table slot stores it as [`PackedTime`] and an integer.
@@ -138,61 +121,6 @@ impl PackedBucketMut<'_> {
     }
 }
 
-impl PaddedSubject {
-    #[inline]
-    pub(super) fn short(&self) -> ShortSubject {
-        let [head @ .., _, _, _, _, _, _, _, _] = self.0;
-        let [_, _, _, _, _, _, _, _, tail @ ..] = self.0;
-        ShortSubject { head: u64::from_le_bytes(head), tail: u64::from_le_bytes(tail) }
-    }
-
-    pub(super) fn text(&self) -> &[u8] {
-        let length = self.0.iter().position(|byte| *byte == PADDING).unwrap_or(LENGTH);
-        self.0.get(..length).unwrap_or_default()
-    }
-}
-
-impl ShortSubject {
-    /// Packs the subject from overlapping chunks of constant size. Returns `None` if it is too long.
-    #[inline]
-    pub(super) fn new(subject: &[u8]) -> Option<Self> {
-        let length = subject.len();
-        // Mask with all bits set from this byte on: the padding after the text.
-        let from = |byte: usize| if byte < 8 { u64::MAX << (8 * byte) } else { 0 };
-        let short = match length {
-            9..=LENGTH => {
-                let last = u64::from_le_bytes(*subject.last_chunk()?);
-                Self {
-                    head: u64::from_le_bytes(*subject.first_chunk()?),
-                    tail: last >> (8 * (LENGTH - length)) | from(length - 8),
-                }
-            }
-            8 => Self { head: u64::from_le_bytes(*subject.first_chunk()?), tail: u64::MAX },
-            4..=7 => {
-                let first = u32::from_le_bytes(*subject.first_chunk()?);
-                let last = u32::from_le_bytes(*subject.last_chunk()?);
-                let text = u64::from(first) | u64::from(last) << (8 * (length - 4));
-                Self { head: text | from(length), tail: u64::MAX }
-            }
-            0..=3 => {
-                let text = subject.iter().rev().fold(0, |text, byte| text << 8 | u64::from(*byte));
-                Self { head: text | from(length), tail: u64::MAX }
-            }
-            _ => return None,
-        };
-        Some(short)
-    }
-
-    pub(super) fn padded(self) -> PaddedSubject {
-        let (head, tail) = (self.head.to_le_bytes(), self.tail.to_le_bytes());
-        let mut bytes = [PADDING; LENGTH];
-        for (to, from) in bytes.iter_mut().zip(head.into_iter().chain(tail)) {
-            *to = from;
-        }
-        PaddedSubject(bytes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -203,17 +131,6 @@ mod tests {
     use crate::{Limit, Quota};
 
     proptest! {
-        #[test]
-        fn short_subjects_round_trip(subject in "\\PC{0,17}") {
-            let Some(short) = ShortSubject::new(subject.as_bytes()) else {
-                prop_assert!(subject.len() > LENGTH);
-                return Ok(());
-            };
-            let padded = short.padded();
-            prop_assert_eq!(padded.text(), subject.as_bytes());
-            prop_assert_eq!(padded.short(), short);
-        }
-
         #[test]
         fn packed_buckets_round_trip(at in 0u64..1 << 53, deficit in 0u64..=1 << 53, id in 0u16..1 << 13) {
             let id = LimitId::from_bits(id);

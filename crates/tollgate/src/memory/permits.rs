@@ -85,7 +85,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     fn state_at<'t>(&self, table: &'t mut Table, location: &Location<'_>) -> Option<&'t mut State> {
-        table.get_mut(location.hash, &location.lookup, &self.registry)?.state_mut()
+        table.state_mut(location.hash, &location.lookup, &self.registry)
     }
 
     /// Releases the slots of one key, and drops the key immediately if it has no slots left.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::MemoryStore;
 use super::registry::{Registered, UNREGISTERED};
-use super::slot::{LookupKey, Slot};
+use super::slot::LookupKey;
 use super::table::Table;
 use crate::algorithm::{Op, Reply, State};
 use crate::limit::Limit;
@@ -22,7 +22,7 @@ pub(super) const SWEPT_PER_INSERT: usize = 4;
 const SHARDS_AT_CAP: usize = 2;
 const SWEPT_AT_CAP: usize = 16;
 
-/// A hash table and its lock, in a separate cache line.
+/// The keys of a shard and its lock, in separate cache lines.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Shard(Mutex<Table>);
@@ -117,8 +117,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         now: Timestamp,
         op: Op,
     ) -> Option<Reply> {
-        let slot = table.get_mut(at.location.hash, &at.location.lookup, &self.registry)?;
-        Some(slot.step(&at.location.lookup, at.limit, &self.registry, now, op))
+        let Location { hash, lookup, .. } = &at.location;
+        table.step((*hash, lookup), at.limit, &self.registry, now, op)
     }
 
     /// Runs `action` on the state of a key. Returns `None` if the key does not exist.
@@ -128,8 +128,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         at: &LocatedKey<'_>,
         action: impl FnOnce(&mut State) -> T,
     ) -> Option<T> {
-        let slot = table.get_mut(at.location.hash, &at.location.lookup, &self.registry)?;
-        Some(slot.with_state(&at.location.lookup, at.limit, &self.registry, action))
+        let Location { hash, lookup, .. } = &at.location;
+        table.with_state((*hash, lookup), at.limit, &self.registry, action)
     }
 
     /// Selects the shard by the high half of the hash, so that shards are in the order of hashes.
@@ -163,7 +163,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     pub(super) fn contains(&self, table: &mut Table, at: &LocatedKey<'_>) -> bool {
-        table.get_mut(at.location.hash, &at.location.lookup, &self.registry).is_some()
+        table.contains(at.location.hash, &at.location.lookup, &self.registry)
     }
 
     /// Returns true if the store has space for another key.
@@ -205,8 +205,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Inserts a new key that `reserve` has counted.
     pub(super) fn insert(&self, table: &mut Table, at: &LocatedKey<'_>, state: State) {
-        let slot = Slot::new(&at.location.lookup, state, at.limit);
-        table.insert(at.location.hash, slot, &self.registry.read(), &self.hasher);
+        let Location { hash, lookup, .. } = &at.location;
+        let entries = self.registry.read();
+        table.insert((*hash, lookup), state, Some(at.limit), &entries, &self.hasher);
     }
 
     pub(super) fn remove(&self, table: &mut Table, location: &Location<'_>) -> bool {

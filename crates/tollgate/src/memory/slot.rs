@@ -1,13 +1,11 @@
-//! Hash table slot: one key and its state. (Not a concurrency slot.)
-//!
-//! Most limits are token buckets with short keys, and with many keys most of the time is spent on memory
-//! reads. A short key and its bucket therefore fit 32 bytes, half a cache line. The text of a long key is
-//! boxed, and so are all other states.
+//! Table slots: a key and its state. A token bucket is packed beside its subject, other states are boxed.
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::packed::{PackedBucket, PackedBucketMut, PackedTime, PaddedSubject, ShortSubject};
-use super::registry::{Entries, LimitId, Registered, Registry, UNREGISTERED};
+use super::inline_subject::{InlineSubject, LongText, SHORT, ShortSubject, ShortText};
+use super::packed::{PackedBucket, PackedBucketMut, PackedTime};
+use super::registry::{LimitId, Registered, Registry};
+use super::stored_key::{StoredKey, StoredState};
 use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
 use crate::time::Timestamp;
@@ -23,22 +21,29 @@ pub(super) struct LookupKey<'a> {
     short: Option<ShortSubject>,
 }
 
-/// Slot of a hash table: empty, or one key and its state.
-#[derive(Debug, Default)]
-#[repr(align(32))]
-pub(super) struct Slot(Content);
+/// Slot of half a cache line, for subjects of up to 16 bytes.
+pub(super) type ShortSlot = Slot<ShortText>;
 
-#[derive(Debug, Default)]
-enum Content {
-    #[default]
-    Empty,
+/// Slot of a cache line, for longer subjects.
+pub(super) type LongSlot = Slot<LongText>;
+
+/// One key and its state.
+#[derive(Debug)]
+pub(super) struct Slot<S: InlineSubject> {
+    content: Content<S>,
+    _alignment: [S::Alignment; 0],
+}
+
+#[derive(Debug)]
+enum Content<S> {
     /// A token bucket, as a [`PackedBucket`] in two parts, and its subject.
-    Short {
+    Inline {
         time: PackedTime,
         deficit: u64,
-        subject: PaddedSubject,
+        subject: S,
     },
-    Long {
+    /// The same, with a subject that is too long for the slot.
+    Boxed {
         time: PackedTime,
         deficit: u64,
         subject: Box<[u8]>,
@@ -46,19 +51,20 @@ enum Content {
     Unpacked(Box<Unpacked>),
 }
 
+/// A state that cannot be packed, and its key.
 #[derive(Debug)]
-struct Unpacked {
-    identity: u32,
+pub(super) struct Unpacked {
+    pub(super) identity: u32,
     /// Limit of the last operation.
-    limit: LimitId,
-    subject: Box<[u8]>,
-    state: State,
+    pub(super) limit: LimitId,
+    pub(super) subject: Box<[u8]>,
+    pub(super) state: State,
 }
 
 impl<'a> LookupKey<'a> {
     #[inline]
     pub(super) fn new(registered: Registered, subject: &'a [u8]) -> Self {
-        // Only slots of registered token buckets contain short subjects.
+        // Only comparisons with packed buckets use it.
         let short = if registered.limit.is_bucket() { ShortSubject::new(subject) } else { None };
         Self { registered, subject, short }
     }
@@ -79,6 +85,12 @@ impl<'a> LookupKey<'a> {
         self.short
     }
 
+    /// Returns true if the key belongs in a short slot, whatever its state.
+    #[inline]
+    pub(super) fn is_short(&self) -> bool {
+        self.subject.len() <= SHORT
+    }
+
     #[inline]
     pub(super) fn hash(&self, hasher: &impl BuildHasher) -> u64 {
         hash(self.registered.identity, self.subject, hasher)
@@ -86,81 +98,71 @@ impl<'a> LookupKey<'a> {
 }
 
 #[inline]
-fn hash(identity: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
+pub(super) fn hash(identity: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write(subject);
     hasher.finish().wrapping_add(u64::from(identity).wrapping_mul(IDENTITY_STRIDE))
 }
 
-impl Slot {
-    pub(super) fn new(lookup: &LookupKey<'_>, state: State, limit: &Limit) -> Self {
-        let packed =
-            if let State::Bucket(bucket) = &state { pack(lookup, bucket, limit) } else { None };
-        Self(packed.unwrap_or_else(|| Content::Unpacked(Box::new(Unpacked::new(lookup, state)))))
-    }
-
-    /// Creates a slot from a snapshot, with the limit of the last operation if it is known.
-    pub(super) fn restored(lookup: &LookupKey<'_>, state: State, limit: Option<&Limit>) -> Self {
-        match limit {
-            Some(limit) => Self::new(lookup, state, limit),
-            None => Self(Content::Unpacked(Box::new(Unpacked::new(lookup, state)))),
-        }
-    }
-
-    /// Returns true if the slot is a packed bucket of this limit with a short subject.
+impl ShortSlot {
+    /// Returns true if the slot is a packed bucket of this limit and subject.
     #[inline(always)]
-    pub(super) fn is_short(&self, limit: LimitId, short: ShortSubject) -> bool {
-        matches!(&self.0, Content::Short { time, deficit, subject }
-            if subject.short() == short && PackedBucket::load(*time, *deficit).limit() == limit)
+    pub(super) fn is_bucket_of_short(&self, limit: LimitId, short: ShortSubject) -> bool {
+        matches!(&self.content, Content::Inline { time, deficit, subject }
+            if subject.as_short() == short && PackedBucket::load(*time, *deficit).limit() == limit)
+    }
+}
+
+impl<S: InlineSubject> Slot<S> {
+    /// Creates a slot for a new key. `limit` is that of the last operation; `None` if a snapshot does not contain it.
+    pub(super) fn new(lookup: &LookupKey<'_>, state: State, limit: Option<&Limit>) -> Self {
+        let packed = match (&state, limit) {
+            (State::Bucket(bucket), Some(limit)) => pack(lookup, bucket, limit),
+            _ => None,
+        };
+        let unpacked = || Content::Unpacked(Box::new(Unpacked::new(lookup, state)));
+        Self { content: packed.unwrap_or_else(unpacked), _alignment: [] }
     }
 
-    /// Returns true if the slot is a packed bucket of this limit with a long subject.
-    #[inline]
-    pub(super) fn is_long(&self, limit: LimitId, long: &[u8]) -> bool {
-        matches!(&self.0, Content::Long { time, deficit, subject }
-            if PackedBucket::load(*time, *deficit).limit() == limit && **subject == *long)
+    /// Returns true if the slot is a packed bucket of this limit and subject.
+    #[inline(always)]
+    pub(super) fn is_bucket_of(&self, limit: LimitId, text: &[u8]) -> bool {
+        match &self.content {
+            Content::Inline { time, deficit, subject } => {
+                PackedBucket::load(*time, *deficit).limit() == limit && subject.equals(text)
+            }
+            Content::Boxed { time, deficit, subject } => {
+                PackedBucket::load(*time, *deficit).limit() == limit && **subject == *text
+            }
+            Content::Unpacked(_) => false,
+        }
     }
 
     /// Returns the packed bucket, if the slot has one.
     #[inline(always)]
     pub(super) fn bucket_mut(&mut self) -> Option<PackedBucketMut<'_>> {
-        match &mut self.0 {
-            Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } => {
+        match &mut self.content {
+            Content::Inline { time, deficit, .. } | Content::Boxed { time, deficit, .. } => {
                 Some(PackedBucketMut { time, deficit })
             }
-            Content::Empty | Content::Unpacked(_) => None,
+            Content::Unpacked(_) => None,
         }
     }
 
     pub(super) fn matches(&self, lookup: &LookupKey<'_>, registry: &Registry) -> bool {
-        match &self.0 {
-            Content::Empty => false,
-            Content::Short { time, deficit, subject } => {
-                if lookup.registered.limit == PackedBucket::load(*time, *deficit).limit() {
-                    lookup.short == Some(subject.short())
-                } else {
-                    self.matches_slow(lookup, registry)
-                }
-            }
-            Content::Long { time, deficit, subject } => {
-                if lookup.registered.limit == PackedBucket::load(*time, *deficit).limit() {
-                    **subject == *lookup.subject
-                } else {
-                    self.matches_slow(lookup, registry)
-                }
-            }
-            Content::Unpacked(unpacked) => {
-                unpacked.identity == lookup.registered.identity
-                    && *unpacked.subject == *lookup.subject
-            }
+        if let Content::Unpacked(unpacked) = &self.content {
+            return unpacked.identity == lookup.registered.identity
+                && *unpacked.subject == *lookup.subject;
         }
+        self.is_bucket_of(lookup.limit(), lookup.subject) || self.matches_slow(lookup, registry)
     }
 
     /// Compares subject and identity. The limit's id differs if its parameters have changed.
     #[cold]
     fn matches_slow(&self, lookup: &LookupKey<'_>, registry: &Registry) -> bool {
-        self.subject() == lookup.subject
-            && self.identity(&registry.read()) == Some(lookup.registered.identity)
+        let key = self.key();
+        key.subject() == lookup.subject
+            && key.registered(&registry.read()).identity == lookup.registered.identity
     }
 
     /// Applies `op` to the state. The slot must match `lookup`, whose limit is `limit`.
@@ -192,110 +194,67 @@ impl Slot {
         registry: &Registry,
         action: impl FnOnce(&mut State) -> T,
     ) -> T {
-        if let Some(packed) = self.packed() {
-            let bucket = packed.unpack(&registry.read());
-            self.0 = Content::Unpacked(Box::new(Unpacked::new(lookup, State::Bucket(bucket))));
-        }
-        let mut fresh = State::Fresh;
-        let result = match &mut self.0 {
-            Content::Unpacked(unpacked) => {
-                unpacked.limit = lookup.registered.limit;
-                action(&mut unpacked.state)
+        let mut state = match &mut self.content {
+            Content::Inline { time, deficit, .. } | Content::Boxed { time, deficit, .. } => {
+                let packed = PackedBucket::load(*time, *deficit);
+                State::Bucket(packed.unpack(&registry.read()))
             }
-            _ => action(&mut fresh),
+            Content::Unpacked(unpacked) => std::mem::take(&mut unpacked.state),
         };
-        if let Content::Unpacked(unpacked) = &self.0
-            && let State::Bucket(bucket) = &unpacked.state
-            && let Some(packed) = pack(lookup, bucket, limit)
-        {
-            self.0 = packed;
+        let result = action(&mut state);
+        let packed = match &state {
+            State::Bucket(bucket) => pack(lookup, bucket, limit),
+            _ => None,
+        };
+        match (packed, &mut self.content) {
+            (Some(packed), content) => *content = packed,
+            (None, Content::Unpacked(unpacked)) => {
+                (unpacked.limit, unpacked.state) = (lookup.registered.limit, state);
+            }
+            (None, content) => {
+                *content = Content::Unpacked(Box::new(Unpacked::new(lookup, state)));
+            }
         }
         result
     }
 
     /// Returns the state, or `None` if it is a packed token bucket.
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
-        match &mut self.0 {
+        match &mut self.content {
             Content::Unpacked(unpacked) => Some(&mut unpacked.state),
-            _ => None,
+            Content::Inline { .. } | Content::Boxed { .. } => None,
         }
     }
 
-    fn packed(&self) -> Option<PackedBucket> {
-        match &self.0 {
-            Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } => {
-                Some(PackedBucket::load(*time, *deficit))
+    pub(super) fn key(&self) -> StoredKey<'_> {
+        let packed = |time, deficit| StoredState::Packed(PackedBucket::load(time, deficit));
+        match &self.content {
+            Content::Inline { time, deficit, subject } => {
+                StoredKey::new(subject.text(), packed(*time, *deficit))
             }
-            Content::Empty | Content::Unpacked(_) => None,
-        }
-    }
-
-    pub(super) fn is_fresh(&self, now: Timestamp, entries: &Entries) -> bool {
-        match (&self.0, self.packed()) {
-            (Content::Unpacked(unpacked), _) => unpacked.state.is_fresh(now),
-            (_, Some(packed)) => State::Bucket(packed.unpack(entries)).is_fresh(now),
-            (_, None) => true,
-        }
-    }
-
-    /// Returns the identity and limit of the last operation.
-    pub(super) fn registered(&self, entries: &Entries) -> Option<Registered> {
-        match &self.0 {
+            Content::Boxed { time, deficit, subject } => {
+                StoredKey::new(subject, packed(*time, *deficit))
+            }
             Content::Unpacked(unpacked) => {
-                Some(Registered { identity: unpacked.identity, limit: unpacked.limit })
+                StoredKey::new(&unpacked.subject, StoredState::Unpacked(unpacked))
             }
-            _ => self.packed().map(|packed| {
-                let limit = packed.limit();
-                Registered { identity: entries.identity_of(limit), limit }
-            }),
         }
-    }
-
-    pub(super) fn identity(&self, entries: &Entries) -> Option<u32> {
-        self.registered(entries).map(|registered| registered.identity)
-    }
-
-    pub(super) fn subject(&self) -> &[u8] {
-        match &self.0 {
-            Content::Empty => &[],
-            Content::Short { subject, .. } => subject.text(),
-            Content::Long { subject, .. } => subject,
-            Content::Unpacked(unpacked) => &unpacked.subject,
-        }
-    }
-
-    /// Returns the limit identity as text, and the subject.
-    pub(super) fn key<'s>(&'s self, entries: &'s Entries) -> Option<(&'s str, &'s str)> {
-        let subject = std::str::from_utf8(self.subject()).ok()?;
-        match self.identity(entries)? {
-            UNREGISTERED => subject.split_once('\0'),
-            identity => Some((entries.text(identity)?, subject)),
-        }
-    }
-
-    /// Encodes the state.
-    pub(super) fn save(&self, entries: &Entries, out: &mut Vec<u8>) {
-        match (&self.0, self.packed()) {
-            (Content::Unpacked(unpacked), _) => unpacked.state.save(out),
-            (_, Some(packed)) => State::Bucket(packed.unpack(entries)).save(out),
-            (_, None) => State::Fresh.save(out),
-        }
-    }
-
-    pub(super) fn hash(&self, entries: &Entries, hasher: &impl BuildHasher) -> u64 {
-        hash(self.identity(entries).unwrap_or_default(), self.subject(), hasher)
     }
 }
 
 /// Packs a bucket into a slot. Returns `None` if its limit is not registered or has other parameters.
-fn pack(lookup: &LookupKey<'_>, bucket: &Bucket, limit: &Limit) -> Option<Content> {
+fn pack<S: InlineSubject>(
+    lookup: &LookupKey<'_>,
+    bucket: &Bucket,
+    limit: &Limit,
+) -> Option<Content<S>> {
     let id = Some(lookup.registered.limit).filter(|id| id.is_bucket())?;
     let parameters = limit.parameters().as_token_bucket();
     parameters.filter(|parameters| bucket.is_of(parameters))?;
     let (time, deficit) = PackedBucket::new(id, bucket).store();
-    Some(match lookup.short {
-        Some(subject) => Content::Short { time, deficit, subject: subject.padded() },
-        None => Content::Long { time, deficit, subject: lookup.subject.into() },
+    Some(match S::new(lookup.subject) {
+        Some(subject) => Content::Inline { time, deficit, subject },
+        None => Content::Boxed { time, deficit, subject: lookup.subject.into() },
     })
 }
 
@@ -311,7 +270,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slot_is_half_a_cache_line() {
-        assert_eq!((size_of::<Slot>(), align_of::<Slot>()), (32, 32));
+    fn slots_are_half_a_cache_line_and_a_cache_line() {
+        assert_eq!((size_of::<ShortSlot>(), align_of::<ShortSlot>()), (32, 32));
+        assert_eq!((size_of::<LongSlot>(), align_of::<LongSlot>()), (64, 64));
     }
 }

@@ -22,7 +22,6 @@ pub use error::{SnapshotError, SnapshotErrorKind};
 
 use super::MemoryStore;
 use super::registry::{LimitId, Registered};
-use super::slot::Slot;
 use crate::time::Clock;
 use read::{SavedKey, SavedLimit, Snapshot};
 use write::Writer;
@@ -85,8 +84,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             if let Some(table) = self.lock_one(shard) {
                 let now = self.clock.now();
                 let entries = self.registry.read();
-                for slot in table.iter().filter(|slot| !slot.is_fresh(now, &entries)) {
-                    writer.push(slot, &entries);
+                for key in table.iter().filter(|key| !key.is_fresh(now, &entries)) {
+                    writer.push(&key, &entries);
                 }
             }
             writer.flush()?;
@@ -132,11 +131,12 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let mut text = Vec::new();
         let location = self.location_in(at, saved.identity, key.subject, &mut text);
         let Some(mut table) = self.lock_one(location.shard) else { return false };
-        let is_new = table.get_mut(location.hash, &location.lookup, &self.registry).is_none();
+        let is_new = !table.contains(location.hash, &location.lookup, &self.registry);
         let fits = is_new && self.reserve();
         if fits {
-            let slot = Slot::restored(&location.lookup, key.state, saved.limit.as_ref());
-            table.insert(location.hash, slot, &self.registry.read(), &self.hasher);
+            let at = (location.hash, &location.lookup);
+            let (limit, entries) = (saved.limit.as_ref(), self.registry.read());
+            table.insert(at, key.state, limit, &entries, &self.hasher);
         }
         fits
     }

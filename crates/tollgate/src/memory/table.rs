@@ -1,128 +1,44 @@
-//! Hash table of one shard: groups of seven slots with one-byte tags.
-//!
-//! The tags and overflow count of a group share one 64-bit word, so a lookup reads one word (from a small
-//! array that stays in cache) and then the matching slot. A key whose group is full is stored in a later
-//! group, and every full group before it counts it as overflow: a lookup stops at a group without
-//! overflow, and a removal needs no tombstone.
+//! Keys of one shard: a hash table of short slots and one of long slots.
 
 use std::hash::BuildHasher;
 
-use super::builder::KEYS_PER_SHARD;
+use hashbrown::HashTable;
+
+use super::inline_subject::InlineSubject;
 use super::packed::PackedBucketMut;
-use super::registry::{Entries, LimitId, Registry};
-use super::slot::{LookupKey, Slot};
+use super::registry::{Entries, Registry};
+use super::slot::{LongSlot, LookupKey, ShortSlot, Slot};
+use super::stored_key::StoredKey;
+use crate::algorithm::{Op, Reply, State};
+use crate::limit::Limit;
 use crate::time::Timestamp;
 
-/// Number of slots in a group. The eighth byte of its word is the overflow count.
-const GROUP: usize = 7;
-const EMPTY: u8 = 0;
-/// Overflow count at its maximum, which is no longer exact and stays until the table is rebuilt.
-const SATURATED: u8 = u8::MAX;
-const FIRST_GROUPS: usize = 2;
-/// Number of groups for a shard of a full store, plus 10 % for uneven distribution.
-const FULL_GROUPS: usize = KEYS_PER_SHARD * 14 / 13 / GROUP * 11 / 10;
+/// Tables with fewer buckets are not shrunk.
+const MIN_BUCKETS: usize = 32;
 
+/// The keys of one shard. The order of the fields matters: with the lock before it, a lookup in either table reads one
+/// cache line.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Table {
-    words: Box<[Word]>,
-    slots: Box<[Slot]>,
-    len: usize,
-    /// Slot at which the next sweep starts.
-    cursor: usize,
     /// Time of the last operation.
     last: Timestamp,
+    short: HashTable<ShortSlot>,
+    long: HashTable<LongSlot>,
+    /// Bucket at which the next sweep starts. The buckets of the long slots follow those of the short ones.
+    cursor: usize,
 }
 
-/// Seven tags and an overflow count.
-#[derive(Debug, Clone, Copy, Default)]
-struct Word(u64);
-
-impl Word {
-    const LOW: u64 = 0x0001_0101_0101_0101;
-    const HIGH: u64 = 0x0080_8080_8080_8080;
-
-    /// Returns the lanes that equal `tag`. A lane above a match may be a false positive; callers compare keys.
-    #[inline]
-    fn matches(self, tag: u8) -> Lanes {
-        let differing = self.0 ^ (Self::LOW * u64::from(tag));
-        Lanes(differing.wrapping_sub(Self::LOW) & !differing & Self::HIGH)
-    }
-
-    /// Returns the first empty lane: tags have their high bit set, empty lanes do not.
-    #[inline]
-    fn empty_lane(self) -> Option<usize> {
-        Lanes(!self.0 & Self::HIGH).next()
-    }
-
-    #[inline]
-    fn overflow(self) -> u8 {
-        self.byte(GROUP)
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "extracts one byte")]
-    fn byte(self, lane: usize) -> u8 {
-        (self.0 >> (8 * lane)) as u8
-    }
-
-    fn is_occupied(self, lane: usize) -> bool {
-        self.byte(lane) != EMPTY
-    }
-
-    fn set_tag(&mut self, lane: usize, tag: u8) {
-        self.0 = self.0 & !(0xFF << (8 * lane)) | u64::from(tag) << (8 * lane);
-    }
-
-    fn set_overflow(&mut self, count: u8) {
-        self.set_tag(GROUP, count);
-    }
-}
-
-/// Iterator over the lanes whose high bit is set, lowest first.
-struct Lanes(u64);
-
-impl Iterator for Lanes {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        if self.0 == 0 {
-            return None;
-        }
-        let lane = self.0.trailing_zeros() / 8;
-        self.0 &= self.0 - 1;
-        usize::try_from(lane).ok()
-    }
-}
-
-/// Returns the first group and the tag of a hash: the group from the high bits of its low half, the tag from
-/// the lowest bits. The high half of the hash selects the shard.
+/// The high half of a hash selects the shard. `hashbrown` takes its tags from the highest bits of a hash, so it gets the
+/// halves exchanged.
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "bits of a hash; the product's high half is below `groups`"
-)]
-fn group_and_tag(hash: u64, groups: usize) -> (usize, u8) {
-    let low = hash as u32;
-    // Less than 2^32 groups: the product fits.
-    let group = u64::from(low).wrapping_mul(groups as u64) >> 32;
-    (group as usize, low as u8 | 0x80)
-}
-
-/// Returns the next larger number of groups. It doubles while tables are small, then goes directly to the
-/// size for a full store, then grows by a quarter: tables of a full store are well filled after few rebuilds.
-fn next_size(groups: usize) -> usize {
-    match groups {
-        0 => FIRST_GROUPS,
-        _ if groups * 2 <= FULL_GROUPS => groups * 2,
-        _ if groups < FULL_GROUPS => FULL_GROUPS,
-        _ => groups + groups / 4,
-    }
+const fn in_table(hash: u64) -> u64 {
+    hash.rotate_left(32)
 }
 
 impl Table {
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.short.len() + self.long.len()
     }
 
     /// Time of the last operation on this table.
@@ -136,22 +52,6 @@ impl Table {
         self.last = now;
     }
 
-    #[inline]
-    pub(super) fn get_mut(
-        &mut self,
-        hash: u64,
-        lookup: &LookupKey<'_>,
-        registry: &Registry,
-    ) -> Option<&mut Slot> {
-        let index = self.find(hash, lookup, registry)?;
-        self.slots.get_mut(index)
-    }
-
-    #[inline]
-    fn find(&self, hash: u64, lookup: &LookupKey<'_>, registry: &Registry) -> Option<usize> {
-        self.find_where(hash, |slot| slot.matches(lookup, registry))
-    }
-
     /// Returns the bucket of a key; `None` if the key does not exist, or its state is not a packed bucket with the
     /// limit of the lookup.
     #[inline(always)]
@@ -160,70 +60,96 @@ impl Table {
         hash: u64,
         lookup: &LookupKey<'_>,
     ) -> Option<PackedBucketMut<'_>> {
-        let index = match lookup.short() {
-            Some(short) => self.find_where(hash, |slot| slot.is_short(lookup.limit(), short)),
-            None => self.find_long(hash, lookup.limit(), lookup.subject()),
-        };
-        self.slots.get_mut(index?)?.bucket_mut()
-    }
-
-    #[inline(never)]
-    fn find_long(&self, hash: u64, limit: LimitId, subject: &[u8]) -> Option<usize> {
-        self.find_where(hash, |slot| slot.is_long(limit, subject))
-    }
-
-    #[inline(always)]
-    fn find_where(&self, hash: u64, is_found: impl Fn(&Slot) -> bool) -> Option<usize> {
-        let (mut group, tag) = group_and_tag(hash, self.words.len());
-        for _ in 0..self.words.len() {
-            let word = self.words.get(group)?;
-            for lane in word.matches(tag) {
-                let index = group.wrapping_mul(GROUP).wrapping_add(lane);
-                if self.slots.get(index).is_some_and(&is_found) {
-                    return Some(index);
-                }
+        let (hash, limit) = (in_table(hash), lookup.limit());
+        match lookup.short() {
+            Some(short) => {
+                let slot = self.short.find_mut(hash, |slot| slot.is_bucket_of_short(limit, short));
+                slot?.bucket_mut()
             }
-            if word.overflow() == 0 {
-                return None;
+            None => {
+                let subject = lookup.subject();
+                let slot = self.long.find_mut(hash, |slot| slot.is_bucket_of(limit, subject));
+                slot?.bucket_mut()
             }
-            group = self.after(group);
         }
-        None
     }
 
+    /// Applies `op` to the state of a key, whose limit is `limit`. Returns `None` if the key does not exist.
     #[inline]
-    fn after(&self, group: usize) -> usize {
-        if group + 1 == self.words.len() { 0 } else { group + 1 }
+    pub(super) fn step(
+        &mut self,
+        (hash, lookup): (u64, &LookupKey<'_>),
+        limit: &Limit,
+        registry: &Registry,
+        now: Timestamp,
+        op: Op,
+    ) -> Option<Reply> {
+        if lookup.is_short() {
+            let slot = find(&mut self.short, hash, lookup, registry)?;
+            Some(slot.step(lookup, limit, registry, now, op))
+        } else {
+            let slot = find(&mut self.long, hash, lookup, registry)?;
+            Some(slot.step(lookup, limit, registry, now, op))
+        }
     }
 
-    /// Inserts a key that does not exist yet.
-    pub(super) fn insert(
+    /// Runs `action` on the state of a key, whose limit is `limit`. Returns `None` if the key does not exist.
+    pub(super) fn with_state<T>(
+        &mut self,
+        (hash, lookup): (u64, &LookupKey<'_>),
+        limit: &Limit,
+        registry: &Registry,
+        action: impl FnOnce(&mut State) -> T,
+    ) -> Option<T> {
+        if lookup.is_short() {
+            let slot = find(&mut self.short, hash, lookup, registry)?;
+            Some(slot.with_state(lookup, limit, registry, action))
+        } else {
+            let slot = find(&mut self.long, hash, lookup, registry)?;
+            Some(slot.with_state(lookup, limit, registry, action))
+        }
+    }
+
+    /// Returns the state of a key; `None` if the key does not exist or its state is a packed token bucket.
+    pub(super) fn state_mut(
         &mut self,
         hash: u64,
-        slot: Slot,
+        lookup: &LookupKey<'_>,
+        registry: &Registry,
+    ) -> Option<&mut State> {
+        if lookup.is_short() {
+            find(&mut self.short, hash, lookup, registry)?.state_mut()
+        } else {
+            find(&mut self.long, hash, lookup, registry)?.state_mut()
+        }
+    }
+
+    pub(super) fn contains(
+        &mut self,
+        hash: u64,
+        lookup: &LookupKey<'_>,
+        registry: &Registry,
+    ) -> bool {
+        if lookup.is_short() {
+            find(&mut self.short, hash, lookup, registry).is_some()
+        } else {
+            find(&mut self.long, hash, lookup, registry).is_some()
+        }
+    }
+
+    /// Inserts a key that does not exist yet. `limit` is that of the last operation, if it is known.
+    pub(super) fn insert(
+        &mut self,
+        (hash, lookup): (u64, &LookupKey<'_>),
+        state: State,
+        limit: Option<&Limit>,
         entries: &Entries,
         hasher: &impl BuildHasher,
     ) {
-        // Above a load of 13/14, probe sequences become long.
-        if (self.len + 1) * 14 > self.slots.len() * 13 {
-            self.rebuild(next_size(self.words.len()), entries, hasher);
-        }
-        self.fill_slot(hash, slot);
-    }
-
-    fn fill_slot(&mut self, hash: u64, slot: Slot) {
-        let (mut group, tag) = group_and_tag(hash, self.words.len());
-        while let Some(word) = self.words.get_mut(group) {
-            if let Some(lane) = word.empty_lane() {
-                word.set_tag(lane, tag);
-                if let Some(vacant) = self.slots.get_mut(group * GROUP + lane) {
-                    *vacant = slot;
-                }
-                self.len += 1;
-                return;
-            }
-            word.set_overflow(word.overflow().saturating_add(1));
-            group = self.after(group);
+        if lookup.is_short() {
+            insert(&mut self.short, hash, Slot::new(lookup, state, limit), entries, hasher);
+        } else {
+            insert(&mut self.long, hash, Slot::new(lookup, state, limit), entries, hasher);
         }
     }
 
@@ -234,34 +160,14 @@ impl Table {
         lookup: &LookupKey<'_>,
         registry: &Registry,
     ) -> bool {
-        let index = self.find(hash, lookup, registry);
-        if let Some(index) = index {
-            self.clear_slot(index, hash);
+        if lookup.is_short() {
+            remove(&mut self.short, hash, lookup, registry)
+        } else {
+            remove(&mut self.long, hash, lookup, registry)
         }
-        index.is_some()
     }
 
-    fn clear_slot(&mut self, index: usize, hash: u64) {
-        let home = index / GROUP;
-        let (mut group, _) = group_and_tag(hash, self.words.len());
-        while group != home {
-            if let Some(word) = self.words.get_mut(group)
-                && word.overflow() != SATURATED
-            {
-                word.set_overflow(word.overflow().saturating_sub(1));
-            }
-            group = self.after(group);
-        }
-        if let Some(word) = self.words.get_mut(home) {
-            word.set_tag(index % GROUP, EMPTY);
-        }
-        if let Some(slot) = self.slots.get_mut(index) {
-            *slot = Slot::default();
-        }
-        self.len -= 1;
-    }
-
-    /// Checks the next `count` slots and drops fresh keys. Returns the number of dropped keys.
+    /// Checks the next `count` buckets and drops fresh keys. Returns the number of dropped keys.
     pub(super) fn sweep(
         &mut self,
         count: usize,
@@ -269,68 +175,105 @@ impl Table {
         entries: &Entries,
         hasher: &impl BuildHasher,
     ) -> usize {
-        let before = self.len;
-        for _ in 0..count.min(self.slots.len()) {
-            if self.cursor >= self.slots.len() {
+        let before = self.len();
+        let short = self.short.num_buckets();
+        let buckets = short + self.long.num_buckets();
+        for _ in 0..count.min(buckets) {
+            if self.cursor >= buckets {
                 self.cursor = 0;
             }
-            self.sweep_slot(self.cursor, now, entries, hasher);
+            match self.cursor.checked_sub(short) {
+                None => drop_if_fresh(&mut self.short, self.cursor, now, entries),
+                Some(bucket) => drop_if_fresh(&mut self.long, bucket, now, entries),
+            }
             self.cursor += 1;
         }
-        let dropped = before - self.len;
+        let dropped = before - self.len();
         if dropped > 0 {
-            self.shrink(entries, hasher);
+            shrink(&mut self.short, entries, hasher);
+            shrink(&mut self.long, entries, hasher);
         }
         dropped
     }
 
-    fn is_occupied(&self, index: usize) -> bool {
-        self.words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP))
+    /// Iterates over all keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = StoredKey<'_>> {
+        self.short.iter().map(Slot::key).chain(self.long.iter().map(Slot::key))
     }
+}
 
-    fn sweep_slot(
-        &mut self,
-        index: usize,
-        now: Timestamp,
-        entries: &Entries,
-        hasher: &impl BuildHasher,
-    ) {
-        if !self.is_occupied(index) {
-            return;
-        }
-        let fresh = self.slots.get(index).filter(|slot| slot.is_fresh(now, entries));
-        if let Some(hash) = fresh.map(|slot| slot.hash(entries, hasher)) {
-            self.clear_slot(index, hash);
-        }
-    }
+#[inline]
+fn find<'t, S: InlineSubject>(
+    slots: &'t mut HashTable<Slot<S>>,
+    hash: u64,
+    lookup: &LookupKey<'_>,
+    registry: &Registry,
+) -> Option<&'t mut Slot<S>> {
+    slots.find_mut(in_table(hash), |slot| slot.matches(lookup, registry))
+}
 
-    /// Frees memory when the table is less than a quarter full.
-    fn shrink(&mut self, entries: &Entries, hasher: &impl BuildHasher) {
-        if self.words.len() > FIRST_GROUPS && self.len * 4 < self.slots.len() {
-            self.rebuild((self.words.len() / 2).max(FIRST_GROUPS), entries, hasher);
-        }
-    }
-
-    fn rebuild(&mut self, groups: usize, entries: &Entries, hasher: &impl BuildHasher) {
-        let words = vec![Word::default(); groups].into_boxed_slice();
-        let slots = (0..groups * GROUP).map(|_| Slot::default()).collect();
-        let old_words = std::mem::replace(&mut self.words, words);
-        let old_slots = std::mem::replace(&mut self.slots, slots);
-        (self.len, self.cursor) = (0, 0);
-        for (index, slot) in old_slots.into_iter().enumerate() {
-            if old_words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP)) {
-                let hash = slot.hash(entries, hasher);
-                self.fill_slot(hash, slot);
-            }
+fn insert<S: InlineSubject>(
+    slots: &mut HashTable<Slot<S>>,
+    hash: u64,
+    slot: Slot<S>,
+    entries: &Entries,
+    hasher: &impl BuildHasher,
+) {
+    let hash_of = |slot: &Slot<S>| in_table(slot.key().hash(entries, hasher));
+    if slots.len() == slots.capacity() && has_many_removed(slots) {
+        // `hashbrown` would double the table: the buckets of removed keys are not empty for it.
+        let capacity = full_capacity(slots.num_buckets());
+        let old = std::mem::replace(slots, HashTable::with_capacity(capacity));
+        for slot in old {
+            slots.insert_unique(hash_of(&slot), slot, hash_of);
         }
     }
+    slots.insert_unique(in_table(hash), slot, hash_of);
+}
 
-    /// Iterates over the occupied slots.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.words.iter().zip(self.slots.chunks(GROUP)).flat_map(|(word, slots)| {
-            let tags = word.0.to_le_bytes();
-            slots.iter().zip(tags).filter(|(_, tag)| *tag != EMPTY).map(|(slot, _)| slot)
-        })
+/// Returns true if at least an eighth of a table without space was used by keys that were removed.
+fn has_many_removed<S: InlineSubject>(slots: &HashTable<Slot<S>>) -> bool {
+    let buckets = slots.num_buckets();
+    (full_capacity(buckets) - slots.len()) * 8 >= buckets
+}
+
+/// Number of keys for which a table with this number of buckets has space.
+const fn full_capacity(buckets: usize) -> usize {
+    if buckets < 8 { buckets.saturating_sub(1) } else { buckets / 8 * 7 }
+}
+
+fn remove<S: InlineSubject>(
+    slots: &mut HashTable<Slot<S>>,
+    hash: u64,
+    lookup: &LookupKey<'_>,
+    registry: &Registry,
+) -> bool {
+    let found = slots.find_entry(in_table(hash), |slot| slot.matches(lookup, registry));
+    found.map(|entry| drop(entry.remove())).is_ok()
+}
+
+fn drop_if_fresh<S: InlineSubject>(
+    slots: &mut HashTable<Slot<S>>,
+    bucket: usize,
+    now: Timestamp,
+    entries: &Entries,
+) {
+    if slots.get_bucket(bucket).is_some_and(|slot| slot.key().is_fresh(now, entries))
+        && let Ok(entry) = slots.get_bucket_entry(bucket)
+    {
+        drop(entry.remove());
+    }
+}
+
+/// Frees memory when the table is less than a quarter full.
+fn shrink<S: InlineSubject>(
+    slots: &mut HashTable<Slot<S>>,
+    entries: &Entries,
+    hasher: &impl BuildHasher,
+) {
+    if slots.num_buckets() >= MIN_BUCKETS && slots.len() * 4 < slots.num_buckets() {
+        let capacity = slots.len() * 2;
+        slots.shrink_to(capacity, |slot| in_table(slot.key().hash(entries, hasher)));
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Checksum, END, KEY, LIMIT, MAGIC, UNKNOWN, VERSION};
 use crate::fields::{put_longs, put_text};
 use crate::limit::Limit;
 use crate::memory::registry::{Entries, Registered, UNREGISTERED};
-use crate::memory::slot::Slot;
+use crate::memory::stored_key::StoredKey;
 use crate::time::Timestamp;
 
 /// Maximum length of a written key name (identity and subject) in bytes.
@@ -41,20 +41,20 @@ impl<'w, W: io::Write> Writer<'w, W> {
     }
 
     /// Appends a key to the buffer.
-    pub(super) fn push(&mut self, slot: &Slot, entries: &Entries) {
+    pub(super) fn push(&mut self, key: &StoredKey<'_>, entries: &Entries) {
         // Longer names do not fit a 32-bit length and do not occur in practice.
-        if slot.subject().len() < MAX_NAME_LENGTH && self.try_push(slot, entries).is_some() {
+        if key.subject().len() < MAX_NAME_LENGTH && self.try_push(key, entries).is_some() {
             self.keys += 1;
         }
     }
 
-    fn try_push(&mut self, slot: &Slot, entries: &Entries) -> Option<()> {
-        let (registered, (identity, subject)) = (slot.registered(entries)?, slot.key(entries)?);
+    fn try_push(&mut self, key: &StoredKey<'_>, entries: &Entries) -> Option<()> {
+        let (registered, (identity, subject)) = (key.registered(entries), key.key(entries)?);
         let limit = self.limit_number(registered, identity, entries)?;
         self.buffer.push(KEY);
         self.buffer.extend_from_slice(&limit.to_be_bytes());
         put_text(&mut self.buffer, subject)?;
-        slot.save(entries, &mut self.buffer);
+        key.save(entries, &mut self.buffer);
         Some(())
     }
 

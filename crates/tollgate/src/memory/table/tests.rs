@@ -38,16 +38,18 @@ impl<H: BuildHasher> TestTable<H> {
         Self { registry: Registry::new(), limit: limit(), hasher, table: Table::default() }
     }
 
-    /// Runs `action` with the lookup of a key. Every third subject is too long to be packed.
+    /// Runs `action` with the lookup of a key. Every third subject is in a long slot, every ninth is boxed.
     fn with_lookup<T>(
         &mut self,
         key: u32,
         action: impl FnOnce(&mut Self, u64, &LookupKey<'_>) -> T,
     ) -> T {
-        let subject = if key.is_multiple_of(3) {
-            format!("a-subject-too-long-to-be-short-{key}")
-        } else {
-            format!("{key}")
+        let subject = match key {
+            _ if key.is_multiple_of(9) => {
+                format!("subject-for-which-no-slot-has-enough-space-inside-{key}")
+            }
+            _ if key.is_multiple_of(3) => format!("subject-of-a-long-slot-{key}"),
+            _ => format!("{key}"),
         };
         let lookup = LookupKey::new(self.registry.find(&self.limit), subject.as_bytes());
         let hash = lookup.hash(&self.hasher);
@@ -56,7 +58,7 @@ impl<H: BuildHasher> TestTable<H> {
 
     fn contains(&mut self, key: u32) -> bool {
         self.with_lookup(key, |test, hash, lookup| {
-            test.table.get_mut(hash, lookup, &test.registry).is_some()
+            test.table.contains(hash, lookup, &test.registry)
         })
     }
 
@@ -66,8 +68,8 @@ impl<H: BuildHasher> TestTable<H> {
 
     fn insert(&mut self, key: u32, state: State) {
         self.with_lookup(key, |test, hash, lookup| {
-            let slot = Slot::new(lookup, state, &test.limit);
-            test.table.insert(hash, slot, &test.registry.read(), &test.hasher);
+            let entries = test.registry.read();
+            test.table.insert((hash, lookup), state, Some(&test.limit), &entries, &test.hasher);
         });
     }
 
@@ -76,7 +78,7 @@ impl<H: BuildHasher> TestTable<H> {
     }
 }
 
-/// Hasher that maps all keys to the same group, so that all but seven overflow.
+/// Hasher that maps all keys to the same bucket.
 struct Colliding;
 
 impl BuildHasher for Colliding {
@@ -132,17 +134,9 @@ proptest! {
     }
 }
 
-#[test]
-fn emptied_table_has_no_tags_or_overflow() {
-    let mut test = TestTable::new(RandomState::new());
-    for n in 0..2000 {
-        test.insert(n, expiring(5));
-    }
-    assert!(test.table.words.iter().any(|word| word.overflow() > 0));
-    for n in 0..2000 {
-        assert!(test.remove(n));
-    }
-    assert!(test.table.words.iter().all(|word| word.0 == 0));
+/// Number of buckets of both tables.
+fn buckets(table: &Table) -> usize {
+    table.short.num_buckets() + table.long.num_buckets()
 }
 
 #[test]
@@ -150,12 +144,27 @@ fn table_is_well_filled_and_frees_memory() {
     let mut test = TestTable::new(RandomState::new());
     for n in 0..100_000 {
         test.insert(n, expiring(5));
-        let (keys, slots) = (test.table.len(), test.table.slots.len());
-        assert!(n < 100 || keys * 100 > slots * 45, "{keys} keys in {slots} slots");
+        let (keys, buckets) = (test.table.len(), buckets(&test.table));
+        assert!(n < 100 || keys * 100 > buckets * 40, "{keys} keys in {buckets} buckets");
     }
     while test.table.len() > 0 {
         test.sweep(1000, 5);
     }
-    let slots = test.table.slots.len();
-    assert!(slots < 1000, "{slots} slots for no keys");
+    let buckets = buckets(&test.table);
+    assert!(buckets < 100, "{buckets} buckets for no keys");
+}
+
+#[test]
+fn changing_keys_do_not_grow_the_table() {
+    let mut test = TestTable::new(RandomState::new());
+    // As many keys as a shard of a full store has.
+    for n in 0..800 {
+        test.insert(n, expiring(5));
+    }
+    let before = buckets(&test.table);
+    for n in 0..20_000 {
+        assert!(test.remove(n));
+        test.insert(n + 800, expiring(5));
+    }
+    assert_eq!(buckets(&test.table), before);
 }
