@@ -12,7 +12,7 @@ local function leave(call_keys, call_args)
   redis.call('HDEL', nodes, args[1])
   redis.call('ZREM', deadlines, args[1])
   redis.call('ZREM', keys[4], args[1])
-  local detail = string.format('node %s at %s has left', args[1], string.sub(kept, 22))
+  local detail = string.format('stopped serving %s', string.sub(kept, 22))
   add_event(keys[5], keys[6], now, 'node_left', args[1], string.format('%.0f', now), detail)
   if seen + node_lifetime > now then
     redis.call('INCR', departures)

@@ -75,8 +75,8 @@ local function find_silent(seen)
     redis.call('ZREM', seen, id)
     local record = redis.call('HGET', keys[1], id)
     if record and #record > 21 then
-      local detail = string.format('node %s at %s has sent no report for %s', id, string.sub(record, 22),
-        seconds_since(decode('>I7', record)))
+      local detail = string.format('no report for %s from %s', seconds_since(decode('>I7', record)),
+        string.sub(record, 22))
       add_event(keys[8], keys[9], now, 'node_silent', id, string.format('%.0f', now), detail)
     end
   end
@@ -94,7 +94,7 @@ local function watch_nodes(id, previous)
   end
   local last = previous and #previous > 7 and decode('>I7', previous) or now
   if is_added and last <= now - SILENT_AFTER then
-    local detail = string.format('node %s reports again after %s', id, seconds_since(last))
+    local detail = string.format('reports again after %s', seconds_since(last))
     add_event(keys[8], keys[9], now, 'node_back', id, time, detail)
   end
   find_silent(seen)

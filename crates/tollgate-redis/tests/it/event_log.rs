@@ -142,13 +142,13 @@ fn silent_node_has_one_event_whoever_reports() {
             report(&directory, node, &[]);
         }
         assert_eq!(kinds(&directory), pairs(&[("node_silent", "b")]), "{flavor}");
-        let detail = "node b at b.example:80 has sent no report for 6 s";
+        let detail = "no report for 6 s from b.example:80";
         assert_eq!(events(&directory)[0].detail, detail);
         report(&directory, "b", &[]);
         report(&directory, "b", &[]);
         let expected = pairs(&[("node_back", "b"), ("node_silent", "b")]);
         assert_eq!(kinds(&directory), expected, "{flavor}");
-        assert_eq!(events(&directory)[0].detail, "node b reports again after 6 s");
+        assert_eq!(events(&directory)[0].detail, "reports again after 6 s");
         block_on(directory.leave(&record("c"))).unwrap();
         fixture.end_grace();
         report(&directory, "a", &[]);

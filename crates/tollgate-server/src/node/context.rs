@@ -129,9 +129,8 @@ impl NodeContext {
 
     /// Adds the start of this node to the events.
     pub(crate) fn note_start(&self) {
-        let Identity { id, address_text, .. } = &self.identity;
-        let version = env!("CARGO_PKG_VERSION");
-        let detail = format!("node {id} of version {version} serves {address_text}");
+        let address = &self.identity.address_text;
+        let detail = format!("serves {address}, version {}", env!("CARGO_PKG_VERSION"));
         self.events().add(EventKind::NodeJoined, &detail);
     }
 
@@ -182,7 +181,7 @@ impl NodeContext {
     pub(crate) fn set_policy(&self, policy: Policy) {
         let (version, rules) = (policy.version().to_owned(), policy.rules().len());
         self.limiter.set_policy(policy);
-        let detail = format!("policy version {version} with {rules} rules is active");
+        let detail = format!("version {version} with {rules} rules is active");
         self.events().add(EventKind::PolicyReloaded, &detail);
         *self.policy_load.lock() = PolicyLoad { at: SystemClock::new().now(), error: None };
     }
@@ -192,8 +191,7 @@ impl NodeContext {
         let active = self.limiter.active_policy();
         let reason_line = reason.lines().next().unwrap_or_default();
         let version = active.policy().version();
-        let detail =
-            format!("policy version {version} stays active, the file is rejected: {reason_line}");
+        let detail = format!("{reason_line}; version {version} stays active");
         self.events().add(EventKind::PolicyRejected, &detail);
         self.policy_load.lock().error = Some(reason);
     }

@@ -137,7 +137,7 @@ impl StoreWatch {
     pub(crate) fn note_loss_at_start(&self, error: &StoreError) {
         self.note_failure(error);
         self.losses.fetch_add(1, Ordering::Relaxed);
-        self.open_loss(error, "started without the store, circuit breaker open");
+        self.open_loss(error, "started without Redis, circuit breaker open");
         let _ = self.note_loss(Instant::now());
     }
 
@@ -145,7 +145,7 @@ impl StoreWatch {
     fn open_loss(&self, reason: &StoreError, state: &str) {
         let loss = StoreLoss { since: SystemClock::new().now(), reason: reason.to_string() };
         self.state.lock().loss = Some(loss);
-        self.events.add(EventKind::StoreLost, &format!("store lost, {state}: {reason}"));
+        self.events.add(EventKind::StoreLost, &format!("{state}: {reason}"));
     }
 
     /// Returns the current loss of the store.

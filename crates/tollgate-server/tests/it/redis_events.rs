@@ -216,7 +216,7 @@ fn node_without_redis_has_its_own_events_and_history() {
     assert_eq!(kinds(""), ["override_set", "node_joined"]);
     let page = get(&node, "/api/events?limit=1");
     let detail = page["events"][0]["detail"].as_str().unwrap();
-    assert!(detail.starts_with("override 20/d") && detail.ends_with("by kim: tests"), "{detail}");
+    assert!(detail.starts_with("client c9: 20/d") && detail.ends_with("by kim: tests"), "{detail}");
     let cursor = page["cursor"].as_str().expect("a cursor");
     assert_eq!(kinds(&format!("limit=1&cursor={cursor}")), ["node_joined"]);
     wait_for_history(&[&node], 2, 3, 0);

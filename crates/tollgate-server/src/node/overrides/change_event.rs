@@ -18,18 +18,20 @@ pub(super) fn change_event(
         None => format!("client {client}"),
     };
     let (kind, what) = if change.is(Action::SetOverride) {
-        (EventKind::OverrideSet, format!("{}{client} set", new.map(limits).unwrap_or_default()))
+        (EventKind::OverrideSet, new.map(limits).unwrap_or_default())
     } else if change.is(Action::RemoveOverride) {
-        let rule = old.map(in_rule).unwrap_or_default();
-        (EventKind::OverrideRemoved, format!("override of {client}{rule} removed"))
+        (EventKind::OverrideRemoved, old.map(in_rule).unwrap_or_default())
     } else if change.is(Action::Reset) {
-        (EventKind::ClientReset, format!("usage of {client} reset"))
+        (EventKind::ClientReset, String::new())
     } else {
         return None;
     };
     let author = if change.author.is_empty() { &change.peer } else { &change.author };
-    let reason = if change.reason.is_empty() { "no reason given" } else { &change.reason };
-    Some((kind, in_one_line(&format!("{what} by {author}: {reason}"))))
+    let reason = match &*change.reason {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
+    Some((kind, in_one_line(&format!("{client}{what}, by {author}{reason}"))))
 }
 
 /// Escapes control characters: an event is one line, so a line break in a client id would hide the rest.
@@ -45,14 +47,14 @@ fn in_one_line(text: &str) -> String {
     line
 }
 
-/// Returns the limits of an override, and the rule that it applies to.
+/// Returns the limits of an override and the rule that it applies to, to follow the client.
 fn limits(new: &Override) -> String {
     let limits = new
         .limits()
         .iter()
         .map(|limit| RateText { count: limit.count, window: limit.window }.to_string());
     let limits = limits.collect::<Vec<_>>().join(", ");
-    format!("override {limits}{} for ", in_rule(new))
+    format!(": {limits}{}", in_rule(new))
 }
 
 fn in_rule(stored: &Override) -> String {
@@ -87,17 +89,14 @@ mod tests {
         let (kind, detail) =
             event(Action::SetOverride, "incident 7", (None, Some(&new))).expect("an event");
         assert_eq!(kind, EventKind::OverrideSet);
-        assert_eq!(detail, "override 20/min for client c1 of tenant acme set by alice: incident 7");
+        assert_eq!(detail, "client c1 of tenant acme: 20/min, by alice: incident 7");
         let (kind, detail) = event(Action::RemoveOverride, "", (Some(&new.for_rule("api")), None))
             .expect("an event");
         assert_eq!(kind, EventKind::OverrideRemoved);
-        assert_eq!(
-            detail,
-            "override of client c1 of tenant acme in rule api removed by alice: no reason given"
-        );
+        assert_eq!(detail, "client c1 of tenant acme in rule api, by alice");
         let (kind, detail) = event(Action::Reset, "a\nb", (None, None)).expect("an event");
         assert_eq!(kind, EventKind::ClientReset);
-        assert_eq!(detail, r"usage of client c1 of tenant acme reset by alice: a\nb");
+        assert_eq!(detail, r"client c1 of tenant acme, by alice: a\nb");
         assert_eq!(event(Action::Reload, "", (None, None)), None);
     }
 }

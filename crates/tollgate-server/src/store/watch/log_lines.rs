@@ -31,8 +31,7 @@ pub(super) fn restored_text(outage: &Outage) -> String {
     let Outage { lasted, admitted, refused, .. } = outage;
     let seconds = lasted.as_secs_f64();
     format!(
-        "store back after {seconds:.1} s, circuit breaker closed: {admitted} requests admitted and {refused} refused \
-         without it"
+        "after {seconds:.1} s: {admitted} requests admitted and {refused} refused without it; circuit breaker closed"
     )
 }
 

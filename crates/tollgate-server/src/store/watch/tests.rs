@@ -60,9 +60,10 @@ fn warns_of_a_lost_store_until_it_is_restored() {
     let events = watch.events().before(None, 9);
     let [back, lost] = &events[..] else { panic!("{events:?}") };
     assert_eq!((lost.kind, back.kind), (EventKind::StoreLost, EventKind::StoreBack));
-    assert_eq!(lost.detail, "store lost, circuit breaker open: Timeout");
+    assert_eq!(lost.detail, "circuit breaker open: Timeout");
     assert!(lost.at().as_micros().abs_diff(loss.since.as_micros()) < 1_000_000);
-    let detail = "store back after 1.5 s, circuit breaker closed: 7 requests admitted and 2 refused without it";
+    let detail =
+        "after 1.5 s: 7 requests admitted and 2 refused without it; circuit breaker closed";
     assert_eq!(back.detail, detail);
 }
 
