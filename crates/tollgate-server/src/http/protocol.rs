@@ -20,7 +20,7 @@ use tower_service::Service as _;
 
 use super::body_guard::GuardedBody;
 use super::delivery::{DeliveringStream, Delivery};
-use super::forward_auth::{Endpoint, ForwardAuth};
+use super::forward_auth::{AuthRequest, Endpoint, ForwardAuth};
 use super::{auth, decide, request_metrics, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, Progress, Protocol, Stream};
@@ -154,10 +154,9 @@ async fn respond(
     let mut response = match call {
         Some(DirectCall::ForwardAuth(endpoint)) => {
             let count = || connection.count_requests(1);
-            let peer = peer.ip();
-            let (auth, (head, _)) = (&http.forward_auth, request.into_parts());
-            let reply = auth.respond(service, endpoint, &head, peer, &mut span, count).await;
-            reply.map(Either::Left)
+            let (head, _) = request.into_parts();
+            let request = AuthRequest { endpoint, head: &head, peer: peer.ip() };
+            http.forward_auth.respond(service, request, &mut span, count).await.map(Either::Left)
         }
         Some(DirectCall::Decide(verb)) => match auth::admit_check(service, &request, peer.ip()) {
             Ok(()) => {

@@ -62,16 +62,29 @@ pub(super) fn log_start(node: &NodeContext, settings: &Settings, start_nodes: St
     for warning in &settings.unprotected {
         warn!(%warning, "unprotected (--allow-unprotected)");
     }
-    if settings.grpc.is_some() && node.limiter().active_policy().policy().holds_slots() {
-        warn!(
-            "the policy has concurrency limits, and gRPC has no call to release slots: \
-             the slots of decisions over gRPC end at their ttl"
-        );
+    if node.limiter().active_policy().policy().holds_slots() {
+        warn_about_slots(settings);
     }
     if settings.tokens.is_shared() {
         warn!("the admin token is also a check or read token: its holders can change everything");
     }
     if settings.tokens.admin.is_some() && node.overrides().kept_in() == "memory" {
         warn!("overrides are stored in memory only and lost on exit; use --data-dir to keep them");
+    }
+}
+
+/// Logs the front ends that cannot release the slots of concurrency limits. Forward auth is in use if it trusts a proxy.
+fn warn_about_slots(settings: &Settings) {
+    if settings.grpc.is_some() {
+        warn!(
+            "the policy has concurrency limits, and gRPC has no call to release slots: \
+             the slots of decisions over gRPC end at their ttl"
+        );
+    }
+    if !settings.forward_auth.proxies.is_empty() {
+        warn!(
+            "the policy has concurrency limits, and forward auth has no call to release slots: \
+             the slots of decisions over forward auth end at their ttl"
+        );
     }
 }

@@ -343,6 +343,7 @@ fn token_is_expected_in_its_own_header() {
     let environment =
         [("TOLLGATE_CHECK_TOKEN", TOKEN), ("TOLLGATE_TRUSTED_PROXIES", "127.0.0.1, ::1")];
     let service = Service::start_with(&args, &environment);
+    service.wait_for_log("forward auth has no call to release slots");
     let mut client = service.client();
     let bearer = format!("Bearer {TOKEN}");
     let wrong = [("authorization", &*bearer)];
@@ -360,7 +361,6 @@ fn token_is_expected_in_its_own_header() {
     let refused = FORWARDED.send(&mut client, "/", &token);
     assert_eq!(refused.header("content-type"), Some("application/problem+json"));
     assert_eq!(refused.json()["title"], "Quota exceeded");
-    service.wait_for_log("forward auth has no call to release slots");
     let metrics = service.get("/metrics").body;
     assert!(metrics.contains("tollgate_requests_total{frontend=\"http\"} 6\n"), "{metrics}");
 }

@@ -45,6 +45,14 @@ impl Endpoint {
     }
 }
 
+/// An auth request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AuthRequest<'r> {
+    pub(super) endpoint: Endpoint,
+    pub(super) head: &'r Parts,
+    pub(super) peer: IpAddr,
+}
+
 /// The forward auth endpoints of a listener.
 #[derive(Debug)]
 pub(super) struct ForwardAuth {
@@ -68,30 +76,22 @@ impl ForwardAuth {
     pub(super) async fn respond(
         &self,
         service: &Service,
-        endpoint: Endpoint,
-        head: &Parts,
-        peer: IpAddr,
+        request: AuthRequest<'_>,
         span: &mut Span,
         on_authenticated: impl FnOnce(),
     ) -> Reply {
-        let reply = match authenticate(service, &head.headers, peer) {
+        let reply = match authenticate(service, &request.head.headers, request.peer) {
             Ok(()) => {
                 on_authenticated();
-                self.decide(service, endpoint, head, peer, span).await
+                self.decide(service, request, span).await
             }
             Err(error) => problem(&error),
         };
-        reply::for_endpoint(endpoint, reply)
+        reply::for_endpoint(request.endpoint, reply)
     }
 
-    async fn decide(
-        &self,
-        service: &Service,
-        endpoint: Endpoint,
-        head: &Parts,
-        peer: IpAddr,
-        span: &mut Span,
-    ) -> Reply {
+    async fn decide(&self, service: &Service, request: AuthRequest<'_>, span: &mut Span) -> Reply {
+        let AuthRequest { endpoint, head, peer } = request;
         let active = service.active_policy();
         if active.policy().holds_slots() {
             self.warnings.warn_about_slots();

@@ -1,7 +1,9 @@
-//! Warnings about the configuration of proxies, each logged once.
+//! Warnings about the configuration of proxies, each logged at most once per interval: a client that causes a warning
+//! does not hide that of a proxy for ever.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tracing::warn;
 
@@ -45,28 +47,55 @@ impl ForwardingHeader {
     }
 }
 
+/// Minimum time between two warnings about the same condition.
+const INTERVAL: Duration = Duration::from_secs(3600);
+
 /// The warnings that were logged.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Warnings {
-    slots: Once,
-    peer: Once,
-    missing: [Once; ForwardingHeader::COUNT],
+    start: Instant,
+    has_slots: AtomicBool,
+    peer: Condition,
+    missing: [Condition; ForwardingHeader::COUNT],
 }
 
-/// A flag that is set once.
+/// A condition that causes warnings.
 #[derive(Debug, Default)]
-struct Once(AtomicBool);
+struct Condition {
+    /// Time after which the next warning is due, in seconds since the start.
+    due: AtomicU64,
+    /// Requests with this condition since the last warning.
+    requests: AtomicU64,
+}
 
-impl Once {
-    /// Returns true on the first call.
-    fn is_first(&self) -> bool {
-        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Relaxed)
+impl Condition {
+    /// Counts a request. If a warning is due, returns the number of requests since the last one.
+    fn count(&self, now: Duration) -> Option<u64> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let (due, now) = (self.due.load(Ordering::Relaxed), now.as_secs());
+        let next = now + INTERVAL.as_secs();
+        let is_due = now >= due
+            && self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        is_due.then(|| self.requests.swap(0, Ordering::Relaxed))
+    }
+}
+
+impl Default for Warnings {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            has_slots: AtomicBool::default(),
+            peer: Condition::default(),
+            missing: Default::default(),
+        }
     }
 }
 
 impl Warnings {
+    /// Warns once: the policy of a trusted proxy is checked at the start, and this one may have come later.
     pub(super) fn warn_about_slots(&self) {
-        if self.slots.is_first() {
+        if !self.has_slots.load(Ordering::Relaxed) && !self.has_slots.swap(true, Ordering::Relaxed)
+        {
             warn!(
                 "the policy has concurrency limits, and forward auth has no call to release slots: \
                  the slots of decisions over forward auth end at their ttl"
@@ -76,18 +105,18 @@ impl Warnings {
 
     /// Warns about a peer that is no trusted proxy.
     pub(super) fn warn_about_peer(&self, peer: IpAddr, has_no_proxies: bool) {
-        if !self.peer.is_first() {
-            return;
-        }
+        let Some(requests) = self.peer.count(self.start.elapsed()) else { return };
         if has_no_proxies {
             warn!(
                 %peer,
+                requests,
                 "forward auth without --trusted-proxies: forwarding headers are ignored, and the peer counts as the \
                  client; set --trusted-proxies to the addresses of your proxies"
             );
         } else {
             warn!(
                 %peer,
+                requests,
                 "forward auth from a peer outside --trusted-proxies: its forwarding headers are ignored, and it counts \
                  as the client; add its address if it is your proxy"
             );
@@ -96,7 +125,9 @@ impl Warnings {
 
     /// Warns about a trusted proxy that does not send a header.
     pub(super) fn warn_about_missing(&self, header: ForwardingHeader, endpoint: Endpoint) {
-        if self.missing.get(header as usize).is_some_and(Once::is_first) {
+        let condition = self.missing.get(header as usize);
+        let due = condition.and_then(|condition| condition.count(self.start.elapsed()));
+        if let Some(requests) = due {
             let (header, fact) = (header.as_str(), header.fact());
             let path = match endpoint {
                 Endpoint::Forwarded => "/auth",
@@ -106,9 +137,26 @@ impl Warnings {
                 header,
                 fact,
                 path,
+                requests,
                 "a trusted proxy did not send this header, so this fact is unknown; rules that match it do not apply: \
                  configure the proxy as docs/PROXIES.md describes"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_repeated_after_an_interval_with_their_number() {
+        let condition = Condition::default();
+        assert_eq!(condition.count(Duration::ZERO), Some(1));
+        for _ in 0..5 {
+            assert_eq!(condition.count(INTERVAL - Duration::from_secs(1)), None);
+        }
+        assert_eq!(condition.count(INTERVAL), Some(6));
+        assert_eq!(condition.count(INTERVAL), None);
     }
 }
