@@ -60,6 +60,7 @@ pageTest("explains inline limits", {}, async (page) => {
       body: JSON.stringify({ key: "c4", limits }),
     });
   await open(page, fleet.first);
+  await row(page, "#refused-table", "c4", "inline", "2/h").waitFor();
   await explain(page, "c4");
   await headline(page, /Refused now by rule inline, limit 2\/h: 0 of 2 left/);
   await row(page, "#why-details", "inline", "2/h", "0 of 2 left").first().waitFor();

@@ -5,7 +5,6 @@ import { count, duration, moment } from "./format.js";
 import { nodeNow } from "./node-time.js";
 import { createPagedList } from "./paged-list.js";
 import { formatQuery } from "./query.js";
-import { namedLimitText } from "./rates.js";
 import { queryOf, whyButton } from "./refused.js";
 import { createTable } from "./table.js";
 import { keyWithTenant, longText, ruleAndLimit } from "./text.js";
@@ -38,7 +37,7 @@ const queryFor = (block, recent) => {
   return same ? queryOf(same) : formatQuery({ client: block.key }, block.tenant);
 };
 
-export const createBlocks = ({ policy, recentlyRefused, onWhy }) => {
+export const createBlocks = ({ recentlyRefused, onWhy }) => {
   const table = createTable({
     caption: "Keys refused now",
     columns: COLUMNS,
@@ -47,7 +46,7 @@ export const createBlocks = ({ policy, recentlyRefused, onWhy }) => {
     makeRow: (block) => ({
       cells: [
         keyWithTenant(block.key, block.tenant),
-        ruleAndLimit(block.rule, namedLimitText(policy(), block.rule, block.name), block.node),
+        ruleAndLimit(block.rule, block.limit_text, block.node),
         untilText(block.blocked_until),
         longText(reasonText(block)),
         whyButton(block.key, () => onWhy(queryFor(block, recentlyRefused()))),

@@ -34,7 +34,7 @@ let isStreaming = false;
 const policy = () => state.policy;
 const overrides = createOverrides();
 const why = createWhy({ policy, isAdmin: () => isAdmin, onOverride: overrides.edit });
-createBlocks({ policy, recentlyRefused: () => state.frame?.refused ?? [], onWhy: why.open });
+createBlocks({ recentlyRefused: () => state.frame?.refused ?? [], onWhy: why.open });
 
 const CONNECTION_TEXT = {
   connecting: "connecting",

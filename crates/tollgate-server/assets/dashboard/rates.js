@@ -12,18 +12,6 @@ const parseLimit = (word) => {
   return { limit: Number(limit), window_ms: (times === "" ? 1 : Number(times)) * UNITS[unit] };
 };
 
-// Text of a named limit of a rule, such as 10/min for `60s`; the name if the policy does not have it.
-export const namedLimitText = (policy, rule, name) => {
-  const limits = policy?.rules.find((entry) => entry.rule === rule)?.limits ?? [];
-  if (limits.length === 1) return limits[0];
-  const seconds = /^(\d+)s$/.exec(name)?.[1];
-  const hasWindow = (text) => {
-    const [, times, unit] = /^\d+\/(\d*)(ms|s|min|h|d|w)$/.exec(text) ?? [];
-    return unit !== undefined && (times === "" ? 1 : Number(times)) * UNITS[unit] === Number(seconds) * 1000;
-  };
-  return limits.find(hasWindow) ?? name;
-};
-
 const limitWord = (limit) => limitText(limit).replaceAll(" ", "-");
 
 export const formatLimits = (limits) => limits.map(limitWord).join(" ");

@@ -3,7 +3,6 @@ import { button, byId, element, fill, setText } from "./dom.js";
 import { ago, count, rate } from "./format.js";
 import { nodeNow } from "./node-time.js";
 import { formatQuery } from "./query.js";
-import { namedLimitText } from "./rates.js";
 import { createTable } from "./table.js";
 import { keyWithTenant, ruleAndLimit, visible } from "./text.js";
 
@@ -58,7 +57,7 @@ const rowMaker = (onWhy) => (first) => {
       latest = entry;
       fill(facts, entry.facts, () => factsElement(entry));
       fill(tags, entry.overridden ?? false, (overridden) => (overridden ? overrideTag() : null));
-      fill(refusedBy, [entry.rule, entry.limitText], () => ruleAndLimit(entry.rule, entry.limitText));
+      fill(refusedBy, [entry.rule, entry.limit_text ?? entry.limit], ([rule, limit]) => ruleAndLimit(rule, limit));
       setText(now, rate(entry.rate));
       setText(times, `≥ ${count(entry.count)}`);
       setText(last, ago(Math.max(0, nodeNow() - entry.last_at)));
@@ -93,12 +92,9 @@ export const createRefused = (onWhy) => {
   );
   byId("refused-table").append(table.root, toggle);
   return {
-    update: ({ frame, policy }) => {
+    update: ({ frame }) => {
       if (!frame) return;
-      latest = frame.refused.map((entry) => ({
-        ...entry,
-        limitText: namedLimitText(policy, entry.rule, entry.limit),
-      }));
+      latest = frame.refused;
       setText(byId("refused-rate"), `${rate(frame.now.refused)}/s now`);
       show();
     },

@@ -55,7 +55,7 @@ fn frame_lists_refused_keys_with_rule_and_facts() {
     let facts = json!({"client": "c1", "path": "/api/orders"});
     let expected = json!({
         "key": "c1", "tenant": "", "rule": "api", "limit": "3600s", "count": 3, "last_at": null,
-        "facts": facts, "rate": null, "overridden": false,
+        "facts": facts, "rate": null, "overridden": false, "limit_text": "2/h",
     });
     assert_eq!(first, expected);
     assert!(!frame.to_string().contains("not to be shown"));

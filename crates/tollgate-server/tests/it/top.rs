@@ -229,7 +229,7 @@ fn shows_refused_keys_of_a_service() {
     let words: Vec<&str> = key.split_whitespace().collect();
     assert_eq!(
         [words[0], words[1], words[3], words[4]],
-        ["refused", "2", "orders", "3600s"],
+        ["refused", "2", "orders", "1/h"],
         "{key}"
     );
     assert_eq!(words[6..], ["-", r"c\u{20}1", "client=c", "1", "path=/orders"], "{key}");

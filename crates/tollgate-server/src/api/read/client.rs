@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Serialize;
-use tollgate::{Key, Limit, Subject, Timestamp, rounding};
+use tollgate::policy::Policy;
+use tollgate::{Key, rounding};
 
 use crate::api::admin::{Counters, Keyed, ServerPolicy, mode};
 use crate::error::ApiError;
@@ -17,8 +17,6 @@ use crate::reference_tests::{names, overrides::PublicOverride};
 use crate::wire::decision::LimitNumbers;
 use crate::wire::override_view::OverrideResponse;
 
-/// Time until an override is active on all nodes.
-const OVERRIDE_DELAY: Duration = Duration::from_secs(2);
 /// Maximum number of counters in a response.
 const MAX_COUNTERS: usize = 500;
 
@@ -107,7 +105,7 @@ pub(super) async fn client<T>(
     encode(&ClientView {
         client: client.id.clone(),
         tenant: client.tenant.clone(),
-        refusals: refusals(refused, &active, client),
+        refusals: refusals(refused, active.policy()),
         counters,
         overrides: overrides.into_iter().map(OverrideResponse::without_reasons).collect(),
         complete: complete && has_all,
@@ -135,12 +133,11 @@ async fn other_nodes(context: &NodeContext) -> Result<Vec<RefusedKey>, ApiError>
     Ok(parsed.flat_map(|status| status.refused).collect())
 }
 
-fn refusals(refused: Vec<RefusedKey>, active: &ServerPolicy, client: &Client) -> Vec<Refusal> {
+fn refusals(refused: Vec<RefusedKey>, policy: &Policy) -> Vec<Refusal> {
     let mut all = add_up_refused(refused);
     all.sort_by_key(|refused| Reverse(refused.last_at));
-    let subject = client.subject();
     let with_text = |refused: RefusedKey| Refusal {
-        limit_text: limit_text(active, &subject, &refused),
+        limit_text: refused.limit_text(policy),
         key: refused.key,
         rule: refused.rule,
         limit: refused.limit,
@@ -149,19 +146,6 @@ fn refusals(refused: Vec<RefusedKey>, active: &ServerPolicy, client: &Client) ->
         facts: refused.facts,
     };
     all.into_iter().map(with_text).collect()
-}
-
-/// Returns the limit that refused a client: that of its override if it was set before the last refusal.
-fn limit_text(active: &ServerPolicy, client: &Subject, refused: &RefusedKey) -> Option<String> {
-    let rule = active.policy().rule(&refused.rule)?;
-    let last = Timestamp::from_micros(refused.last_at.saturating_mul(1000));
-    let override_ = active.overrides().applying(client, rule);
-    let overridden = override_
-        .filter(|override_| override_.set_at + OVERRIDE_DELAY <= last)
-        .and_then(|_| active.override_limits(client, rule.name()));
-    let has_name = |limit: &&Limit| limit.name() == refused.limit;
-    let text = |limits: &[Limit]| limits.iter().find(has_name).map(Limit::to_string);
-    overridden.as_deref().and_then(text).or_else(|| text(rule.limits()))
 }
 
 /// Returns the counters of a client, and whether they are all.

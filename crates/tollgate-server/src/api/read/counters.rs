@@ -55,6 +55,8 @@ struct Counter {
 struct Block {
     #[serde(flatten)]
     key: CounterKey,
+    /// The limit as in a policy, such as `10/min`.
+    limit_text: String,
     /// When a request of cost 1 passes again; null if it never does.
     #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     blocked_until: Option<String>,
@@ -155,7 +157,7 @@ async fn block(
     let blocked_until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
     let reason = reason(&decision, limit, cost);
     let key = CounterKey::new(context, &found, counted_by);
-    Ok(Some(Block { key, blocked_until, reason }))
+    Ok(Some(Block { key, limit_text: limit.to_string(), blocked_until, reason }))
 }
 
 fn reason(decision: &Decision<'_>, limit: &Limit, cost: u64) -> String {

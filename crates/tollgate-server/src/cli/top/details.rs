@@ -2,6 +2,7 @@
 
 use super::format::MISSING;
 use super::response::{RefusedKey, Rule};
+use super::rows;
 use super::state::State;
 use super::tables::{Row, TableKind};
 use super::text::visible;
@@ -65,7 +66,7 @@ fn key_lines<'a>(cell: &impl Fn(&str) -> &'a str, state: &State) -> Vec<Line> {
     let is_row = |key: &&RefusedKey| {
         visible(&key.key) == cell("KEY")
             && visible(&key.rule) == cell("RULE")
-            && visible(&key.limit) == cell("LIMIT")
+            && rows::limit(key) == cell("LIMIT")
     };
     let Some(key) = refused.into_iter().find(is_row) else { return Vec::new() };
     let mut lines = Vec::new();

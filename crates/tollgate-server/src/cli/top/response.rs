@@ -123,6 +123,9 @@ pub(super) struct RefusedKey {
     pub(super) tenant: String,
     pub(super) rule: String,
     pub(super) limit: String,
+    /// The limit as in a policy. Services of earlier versions do not send it.
+    #[serde(default)]
+    pub(super) limit_text: Option<String>,
     /// Minimum number of refusals.
     pub(super) count: f64,
     /// Minimum number of refusals per second, over the last seconds.

@@ -20,6 +20,11 @@ fn list(texts: &[String]) -> String {
     or_missing(&texts.join(",").replace(' ', "_"))
 }
 
+/// Returns the limit of a refused key in the notation of policies, as one word; its name if the text is not known.
+pub(super) fn limit(refused: &RefusedKey) -> String {
+    list(std::slice::from_ref(refused.limit_text.as_ref().unwrap_or(&refused.limit)))
+}
+
 /// Returns the refused keys.
 pub(super) fn refused(state: &State) -> Vec<Row> {
     let row = |frame: &Frame| frame.refused.iter().map(|key| refused_row(key, frame)).collect();
@@ -35,7 +40,7 @@ fn refused_row(refused: &RefusedKey, frame: &Frame) -> Row {
         count(refused.count),
         refused.rate.map_or(MISSING.to_owned(), count),
         or_missing(&refused.rule),
-        or_missing(&refused.limit),
+        limit(refused),
         ago(frame.t, refused.last_at),
         or_missing(&refused.tenant),
         or_missing(&refused.key),

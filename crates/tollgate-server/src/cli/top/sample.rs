@@ -21,7 +21,7 @@ pub(super) const FRAME: &str = r#"{"t":1794843604000,"node":"web-1","scope":"fle
         {"id":"web-1","address":"10.0.0.7:8080","state":"Up","registered_at":"2026-11-16T15:00:00Z","allowed":1000,"refused":60,"p99_us":1900,"reporting":true,"silent":false,"last_seen":"2026-11-16T15:00:02Z","breaker":"closed","version":"0.1.0","policy":"9f3c","warning":null},
         {"id":"web-2","address":"10.0.0.8:8080","state":"Up","registered_at":"2026-11-16T15:00:00Z","allowed":0,"refused":0,"p99_us":null,"reporting":false,"breaker":null,"version":null,"policy":null,"warning":null}],
     "refused":[
-        {"key":"c1","tenant":"","rule":"search","limit":"60s","count":37,"rate":2.5,"overridden":true,"last_at":1794843602500,"facts":{"client":"c1","path":"/search a"}},
+        {"key":"c1","tenant":"","rule":"search","limit":"60s","limit_text":"10/min","count":37,"rate":2.5,"overridden":true,"last_at":1794843602500,"facts":{"client":"c1","path":"/search a"}},
         {"key":"\u001b[2J\u001b]0;owned\u0007","tenant":"acme","rule":"default","limit":"60s","count":12,"rate":0,"overridden":false,"last_at":1794843600123,"facts":null},
         {"key":"\u202egpj.exe\u009b31m","tenant":"","rule":"default","limit":"60s","count":9,"last_at":1794843500123,"facts":null},
         {"key":"日本語のとても長い鍵日本語のとても長い鍵日本語のとても長い鍵日本語のとても長い鍵","tenant":"","rule":"default","limit":"60s","count":3,"last_at":1794843600123,"facts":null}]}"#;

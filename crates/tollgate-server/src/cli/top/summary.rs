@@ -137,7 +137,7 @@ mod tests {
         let text = summary(&sample::state_with(&[("\"key\":\"c1\"", "\"key\":\"a b\\n c\"")]));
         let row = text.lines().find(|line| line.starts_with("refused     37")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(words[..7], ["refused", "37", "2.5", "search", "60s", "1s", "-"]);
+        assert_eq!(words[..7], ["refused", "37", "2.5", "search", "10/min", "1s", "-"]);
         assert_eq!(words[7..], ["a\\u{20}b\\n\\u{20}c", "client=c1", "path=/search", "a"]);
         assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
         assert!(!text.contains('\u{202e}'), "{text:?}");

@@ -205,7 +205,7 @@ mod tests {
         let refused = cells(TableKind::Refused);
         assert_eq!(
             refused[0],
-            ["37", "2.5", "search", "60s", "1s", "-", "c1", "client=c1 path=/search a"]
+            ["37", "2.5", "search", "10/min", "1s", "-", "c1", "client=c1 path=/search a"]
         );
         assert_eq!(refused[1][6], "\\u{1b}[2J\\u{1b}]0;owned\\u{7}");
         assert_eq!(refused[2][6], "\\u{202e}gpj.exe\\u{9b}31m");

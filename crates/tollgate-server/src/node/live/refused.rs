@@ -17,6 +17,7 @@ pub(super) struct Refused {
     tenant: String,
     rule: String,
     limit: String,
+    limit_text: Option<String>,
     count: u64,
     last_at: u64,
     facts: Option<BTreeMap<String, String>>,
@@ -27,14 +28,23 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn new(refused: RefusedKey, policy: &Policy, overrides: &Overrides) -> Self {
-        let RefusedKey { key, tenant, rule, limit, count, last_at, facts, rate_milli } = refused;
-        let fact = |name: &str| facts.as_ref().and_then(|facts| facts.get(name));
+        let fact = |name: &str| refused.facts.as_ref().and_then(|facts| facts.get(name));
         let overridden = fact(CLIENT).is_some_and(|client| {
             let tenant = fact(TENANT).map_or(policy.tenant(), String::as_str);
             !overrides.get(&Subject::in_tenant(tenant, [client])).is_empty()
         });
-        let rate = Thousandths(rate_milli);
-        Self { key, tenant, rule, limit, count, last_at, facts, rate, overridden }
+        Self {
+            limit_text: refused.limit_text(policy),
+            key: refused.key,
+            tenant: refused.tenant,
+            rule: refused.rule,
+            limit: refused.limit,
+            count: refused.count,
+            last_at: refused.last_at,
+            facts: refused.facts,
+            rate: Thousandths(refused.rate_milli),
+            overridden,
+        }
     }
 }
 
@@ -60,6 +70,7 @@ mod tests {
                 tenant: String::new(),
                 rule: "search".to_owned(),
                 limit: "60s".to_owned(),
+                limit_text: Some("10/min".to_owned()),
                 count: 1,
                 last_at: 1,
                 facts: Some(facts.collect()),
@@ -69,6 +80,7 @@ mod tests {
         };
         let shown = refused(&[("client", "c1")]);
         assert_eq!((&shown["overridden"], &shown["rate"]), (&true.into(), &1.5.into()));
+        assert_eq!(shown["limit_text"], "10/min");
         assert_eq!(refused(&[("client", "c2")])["overridden"], false);
         assert_eq!(refused(&[("ip", "c1")])["overridden"], false);
         assert_eq!(refused(&[("client", "c1"), ("tenant", "t")])["overridden"], false);

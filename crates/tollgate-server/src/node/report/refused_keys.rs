@@ -12,7 +12,8 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tollgate::{Clock, DefaultHasher, Outcome, Query, Subject, SystemClock, Timestamp};
+use tollgate::policy::Policy;
+use tollgate::{Clock, DefaultHasher, Limit, Outcome, Query, Subject, SystemClock, Timestamp};
 
 use super::refusal_rate::{RecentCounts, rate_milli};
 
@@ -39,6 +40,9 @@ pub(crate) struct RefusedKey {
     pub(crate) tenant: String,
     pub(crate) rule: String,
     pub(crate) limit: String,
+    /// The limit as in a policy, such as `10/min`. Nodes of earlier versions do not report it.
+    #[serde(default)]
+    pub(crate) limit_text: Option<String>,
     /// Lower bound of the number of refusals.
     pub(crate) count: u64,
     /// Time of the last refusal, in milliseconds since the Unix epoch.
@@ -48,6 +52,17 @@ pub(crate) struct RefusedKey {
     /// Lower bound of the refusals per 1000 s, averaged over the last 5 to 10 s.
     #[serde(default)]
     pub(crate) rate_milli: u64,
+}
+
+impl RefusedKey {
+    /// Returns the limit as in a policy: that of the last refusal, otherwise that of the policy.
+    pub(crate) fn limit_text(&self, policy: &Policy) -> Option<String> {
+        let of_policy = || {
+            let mut limits = policy.rule(&self.rule)?.limits().iter();
+            limits.find(|limit| limit.name() == self.limit).map(Limit::to_string)
+        };
+        self.limit_text.clone().or_else(of_policy)
+    }
 }
 
 /// Counts refusals per key.
@@ -68,8 +83,7 @@ struct Minute {
 struct Entry {
     hash: u64,
     subject: Box<str>,
-    rule: Box<str>,
-    limit: Box<str>,
+    limit: Limit,
     count: u64,
     recent: RecentCounts,
     last: Timestamp,
@@ -93,23 +107,23 @@ impl RefusedKeys {
         }
         let Some(status) = decision.deciding() else { return };
         let deciding = (status.limit().rule(), status.limit().name());
-        let is_deciding = |limit: &tollgate::Limit| (limit.rule(), limit.name()) == deciding;
+        let is_deciding = |limit: &Limit| (limit.rule(), limit.name()) == deciding;
         let take = outcome.plan.takes().iter().find(|take| is_deciding(take.key().limit()));
         let Some(take) = take else { return };
-        self.add(take.key().subject(), deciding, self.clock.now(), || reported_facts(query));
+        let (subject, limit) = (take.key().subject(), take.key().limit());
+        self.add(subject, limit, self.clock.now(), || reported_facts(query));
     }
 
     fn add(
         &self,
         subject: &str,
-        (rule, limit): (&str, &str),
+        limit: &Limit,
         at: Timestamp,
         facts: impl FnOnce() -> Option<BTreeMap<String, String>>,
     ) {
-        let hash = self.hasher.hash_one((subject, rule, limit));
-        let is_same = |entry: &Entry| {
-            *entry.subject == *subject && *entry.rule == *rule && *entry.limit == *limit
-        };
+        let id = (subject, limit.rule(), limit.name());
+        let hash = self.hasher.hash_one(id);
+        let is_same = |entry: &Entry| entry.id() == id;
         let shard = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
         let Some(shard) = self.shards.get(shard) else { return };
         let mut minutes = shard.lock();
@@ -117,6 +131,10 @@ impl RefusedKeys {
         if let Some(entry) = keys.find_mut(hash, is_same) {
             (entry.count, entry.last) = (entry.count + 1, at.max(entry.last));
             entry.recent.add(at);
+            // An override or a new policy may have changed the numbers.
+            if entry.limit != *limit {
+                entry.limit = limit.clone();
+            }
             return;
         }
         if keys.len() >= MAX_KEYS {
@@ -126,11 +144,11 @@ impl RefusedKeys {
             });
             return;
         }
-        let [subject, rule, limit] = [subject, rule, limit].map(Box::from);
+        let (subject, limit) = (Box::from(subject), limit.clone());
         let mut recent = RecentCounts::default();
         recent.add(at);
         let facts = facts();
-        let entry = Entry { hash, subject, rule, limit, count: 1, recent, last: at, facts };
+        let entry = Entry { hash, subject, limit, count: 1, recent, last: at, facts };
         keys.insert_unique(hash, entry, |entry| entry.hash);
     }
 
@@ -193,10 +211,9 @@ fn sums_of(minutes: &VecDeque<Minute>, now: Timestamp) -> Vec<(u64, u64, &Entry)
     let mut sums: HashMap<(&str, &str, &str), (u64, u64, &Entry)> = HashMap::new();
     for minute in minutes {
         for entry in &minute.keys {
-            let id = (&*entry.subject, &*entry.rule, &*entry.limit);
             // Minutes are newest first, so the first entry found has the last refusal.
             let recent = entry.recent.at(now);
-            let sum = sums.entry(id).and_modify(|(sum, recent_sum, _)| {
+            let sum = sums.entry(entry.id()).and_modify(|(sum, recent_sum, _)| {
                 (*sum, *recent_sum) = (*sum + entry.count, *recent_sum + recent);
             });
             sum.or_insert((entry.count, recent, entry));
@@ -213,7 +230,7 @@ pub(crate) fn merge_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<
     all
 }
 
-/// Merges lists of refused keys: adds up the counts of the same key and keeps the facts of the last refusal.
+/// Merges lists of refused keys: adds up the counts of the same key and keeps the facts and the limit of the last refusal.
 pub(crate) fn add_up_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<RefusedKey> {
     let mut sums: BTreeMap<(String, String, String, String), RefusedKey> = BTreeMap::new();
     for refused in lists {
@@ -225,6 +242,7 @@ pub(crate) fn add_up_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec
                 sum.rate_milli = sum.rate_milli.saturating_add(refused.rate_milli);
                 if refused.last_at > sum.last_at {
                     (sum.last_at, sum.facts) = (refused.last_at, refused.facts);
+                    sum.limit_text = refused.limit_text;
                 }
             }
             None => {
@@ -236,6 +254,11 @@ pub(crate) fn add_up_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec
 }
 
 impl Entry {
+    /// Returns the subject, the rule and the name of the limit.
+    fn id(&self) -> (&str, &str, &str) {
+        (&self.subject, self.limit.rule(), self.limit.name())
+    }
+
     fn to_refused_key(&self, count: u64, rate_milli: u64) -> RefusedKey {
         let key = Subject::from_escaped(&self.subject).map(|subject| subject.key().into_owned());
         let key = key.unwrap_or_else(|| self.subject.to_string());
@@ -245,8 +268,9 @@ impl Entry {
         RefusedKey {
             key: truncate(key),
             tenant: truncate(tenant),
-            rule: self.rule.to_string(),
-            limit: self.limit.to_string(),
+            rule: self.limit.rule().to_owned(),
+            limit: self.limit.name().to_owned(),
+            limit_text: Some(self.limit.to_string()),
             count,
             last_at: self.last.as_micros() / 1000,
             facts: self.facts.clone().filter(|_| length <= MAX_JSON_BYTES),
@@ -289,11 +313,21 @@ fn json_length(value: &impl Serialize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use tollgate::{Facts, Request};
+    use std::time::Duration;
+
+    use tollgate::{Facts, Quota, Request};
 
     use super::*;
 
-    const API: (&str, &str) = ("api", "60s");
+    /// A limit of a rule. Its name is that of its window.
+    fn limit(rule: &str, count: u64, seconds: u64) -> Limit {
+        let quota = Quota::try_new(count, Duration::from_secs(seconds)).unwrap();
+        Limit::sliding_window(quota).unwrap().in_rule(rule).unwrap()
+    }
+
+    fn api() -> Limit {
+        limit("api", 10, 60)
+    }
 
     fn at(minute: u64) -> Timestamp {
         Timestamp::from_micros(minute * MINUTE)
@@ -307,11 +341,11 @@ mod tests {
     fn refusals_add_up_over_minutes_and_expire_after_five() {
         let keys = RefusedKeys::new();
         for minute in 100..105 {
-            keys.add(":a", API, at(minute), || None);
+            keys.add(":a", &api(), at(minute), || None);
         }
-        keys.add(":b", API, at(104), || None);
+        keys.add(":b", &api(), at(104), || None);
         assert_eq!(counts(&keys, 104), [("a".to_owned(), 5), ("b".to_owned(), 1)]);
-        keys.add(":b", API, at(106), || None);
+        keys.add(":b", &api(), at(106), || None);
         assert_eq!(counts(&keys, 106), [("a".to_owned(), 3), ("b".to_owned(), 2)]);
         assert_eq!(counts(&keys, 110), [("b".to_owned(), 1)], "expires without new refusals too");
         assert_eq!(counts(&keys, 111), []);
@@ -323,9 +357,9 @@ mod tests {
         let keys = RefusedKeys::new();
         let now = keys.clock.now();
         for nth in 0..100 {
-            keys.add(&format!(":k{nth}"), API, now, || None);
+            keys.add(&format!(":k{nth}"), &api(), now, || None);
         }
-        keys.add(":k7", API, now, || None);
+        keys.add(":k7", &api(), now, || None);
         let found = keys.find(|refused| refused.key == "k7");
         assert_eq!(found.iter().map(|refused| refused.count).collect::<Vec<_>>(), [2]);
     }
@@ -333,20 +367,32 @@ mod tests {
     #[test]
     fn handles_a_clock_that_steps_back() {
         let keys = RefusedKeys::new();
-        keys.add(":a", API, at(100), || None);
-        keys.add(":a", API, at(99), || None);
+        keys.add(":a", &api(), at(100), || None);
+        keys.add(":a", &api(), at(99), || None);
         assert_eq!(counts(&keys, 100), [("a".to_owned(), 2)], "one minute back");
-        keys.add(":a", API, at(40), || None);
+        keys.add(":a", &api(), at(40), || None);
         assert_eq!(counts(&keys, 40), [("a".to_owned(), 1)], "one hour back");
     }
 
     #[test]
     fn counts_a_key_separately_for_each_limit() {
         let keys = RefusedKeys::new();
-        keys.add(":a", API, at(1), || None);
-        keys.add(":a", ("api", "3600s"), at(1), || None);
-        keys.add(":a", ("other", "60s"), at(1), || None);
+        keys.add(":a", &api(), at(1), || None);
+        keys.add(":a", &limit("api", 10, 3600), at(1), || None);
+        keys.add(":a", &limit("other", 10, 60), at(1), || None);
         assert_eq!(keys.top_at(at(1)).len(), 3);
+    }
+
+    #[test]
+    fn text_of_the_limit_is_that_of_the_last_refusal() {
+        let keys = RefusedKeys::new();
+        let texts = || -> Vec<_> {
+            keys.top_at(at(1)).into_iter().map(|refused| refused.limit_text.unwrap()).collect()
+        };
+        keys.add(":a", &api(), at(1), || None);
+        assert_eq!(texts(), ["10/min"]);
+        keys.add(":a", &limit("api", 20, 60), at(1), || None);
+        assert_eq!(texts(), ["20/min"], "an override has raised the limit");
     }
 
     #[test]
@@ -354,9 +400,9 @@ mod tests {
         let keys = RefusedKeys::new();
         let (often, rare) = (2000, 50_000);
         for nth in 0..rare {
-            keys.add(&format!(":rare{nth}"), API, at(1), || None);
+            keys.add(&format!(":rare{nth}"), &api(), at(1), || None);
             if nth % (rare / often) == 0 {
-                keys.add(":often", API, at(1), || None);
+                keys.add(":often", &api(), at(1), || None);
             }
         }
         let (key, count) = counts(&keys, 1).into_iter().next().unwrap();
@@ -375,7 +421,7 @@ mod tests {
         let second =
             |second: u64, half: u64| Timestamp::from_micros(second * 1_000_000 + half * 500_000);
         for nth in 0..90 {
-            keys.add(":a", API, second(1000 + nth / 2, nth % 2), || None);
+            keys.add(":a", &api(), second(1000 + nth / 2, nth % 2), || None);
         }
         let rate = |now| keys.top_at(now).first().unwrap().rate_milli;
         assert_eq!(rate(second(1044, 1)), 10 * 2 * 1_000_000 / 9500);
@@ -390,6 +436,7 @@ mod tests {
             tenant: String::new(),
             rule: "api".to_owned(),
             limit: "60s".to_owned(),
+            limit_text: Some(format!("{last_at}/min")),
             count,
             last_at,
             facts: None,
@@ -426,12 +473,12 @@ mod tests {
         for nth in 0..100 {
             let key = format!("{nth}{}", "\u{1}".repeat(1020));
             let subject = Subject::in_tenant(&key, [&key]);
-            keys.add(subject.as_str(), API, at(1), || Some(BTreeMap::new()));
+            keys.add(subject.as_str(), &api(), at(1), || Some(BTreeMap::new()));
         }
         let report = serde_json::to_string(&keys.top_at(at(1))).unwrap();
         assert!(report.len() < MAX_REPORTED * (MAX_JSON_BYTES + 300), "{}", report.len());
         let long = "k".repeat(1024);
-        keys.add(Subject::of([&long]).as_str(), API, at(9), || None);
+        keys.add(Subject::of([&long]).as_str(), &api(), at(9), || None);
         assert_eq!(keys.top_at(at(9)).first().unwrap().key, long, "not truncated");
     }
 }

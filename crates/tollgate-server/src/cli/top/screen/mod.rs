@@ -116,14 +116,18 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View, theme: T
     if view.shows_help {
         return help(canvas, areas.chart.union(areas.tabs).union(areas.table));
     }
-    chart::draw(canvas, areas.chart, state, theme);
-    lines(canvas, areas.tabs, [tabs(state, view, theme)]);
     match view.details() {
+        // Without the charts, because the last line, a command, must be visible.
         Some(row) => {
+            let area = areas.chart.union(areas.tabs).union(areas.table);
             let details = super::details::details(view.selected(), row, state);
-            details::draw(canvas, areas.table, &details, theme);
+            details::draw(canvas, area, &details, theme);
         }
-        None => draw_tables(canvas, &areas, state, view, theme),
+        None => {
+            chart::draw(canvas, areas.chart, state, theme);
+            lines(canvas, areas.tabs, [tabs(state, view, theme)]);
+            draw_tables(canvas, &areas, state, view, theme);
+        }
     }
     lines(canvas, areas.footer, [footer(view, width, theme)]);
 }

@@ -56,11 +56,11 @@ fn draws_a_common_terminal_size() {
     assert!(lines[9].contains("···█") && lines[6].ends_with('█'), "{lines:#?}");
     assert_eq!(lines[10], " 1 refused keys (4)   2 nodes (2)   3 on trial (2)   4 rules (3)");
     assert!(
-        lines[11].starts_with("COUNT  RATE/S  RULE     LIMIT   AGO  TENANT  KEY"),
+        lines[11].starts_with("COUNT  RATE/S  RULE     LIMIT    AGO  TENANT  KEY"),
         "{lines:#?}"
     );
     assert!(
-        lines[12].starts_with("   37     2.5  search   60s      1s  -       c1 "),
+        lines[12].starts_with("   37     2.5  search   10/min    1s  -       c1 "),
         "{lines:#?}"
     );
     assert!(lines[13].contains("acme    \\u{1b}[2J"), "{lines:#?}");
@@ -121,8 +121,12 @@ fn selects_filters_and_shows_details() {
     let details = shown((80, 24), &state, &[KeyCode::End, KeyCode::Enter]).join("\n");
     let key = "日本語のとても長い鍵".repeat(4);
     assert!(details.replace(['\n', ' '], "").contains(&key), "the whole key is shown: {details}");
-    let raise = shown((100, 30), &state, &[KeyCode::Enter]).join("\n");
-    assert!(raise.contains("tollgate override set c1 RATE --rule search"), "{raise}");
+    let name = "customer-acme-corporation-production-0001";
+    let facts = format!("\"client\":\"{name}\"");
+    let long = sample::state_with(&[("\"client\":\"c1\"", &facts)]);
+    let raise = shown((80, 24), &long, &[KeyCode::Enter]).concat().replace(' ', "");
+    let command = format!("tollgateoverrideset{name}RATE--rulesearch--for1h--dry-run");
+    assert!(raise.contains(&command), "the whole command is visible: {raise}");
 }
 
 #[test]
