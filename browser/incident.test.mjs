@@ -61,6 +61,11 @@ pageTest("a rejected policy and a killed node are events with their time", {}, a
   fleet.writePolicy("version: 1\nrules: [{ name: broken, limit: 1/s }]\n");
   await row(page, "#events-list", "policy rejected", "web-1", "limit").first().waitFor();
   await page.locator("#health.bad #health-message").filter({ hasText: "The policy file could not be loaded" }).waitFor();
+  await page.locator("#health-since").filter({ hasText: /^since \d\d:\d\d:\d\d, for \d/ }).waitFor();
+  await page.locator("#health-reason").filter({ hasText: "unknown field, did you mean \"limits\"?" }).waitFor();
+  const event = row(page, "#events-list", "policy rejected", "web-1").first();
+  for (const text of ["policy rejected", "web-1"])
+    assert.ok((await event.getByText(text, { exact: true }).boundingBox()).height < 30, `${text} is in one line`);
   fleet.writePolicy(POLICY + LOGIN);
   await page.locator("#health.ok").waitFor();
   await fleet.killNode(1);

@@ -85,6 +85,13 @@ pageTest("parses and formats limits", {}, async (page) => {
     assert.equal(typeof (await parse(invalid)), "string", invalid);
 });
 
+pageTest("rounds ages down to one unit", {}, async (page) => {
+  await open(page, fleet.first);
+  const ages = [900, 2_999, 75_000, 7_300_000, 180_000_000];
+  const texts = await Promise.all(ages.map((ms) => call(page, "format.js", "ago", ms)));
+  assert.deepEqual(texts, ["just now", "2 s ago", "1 min ago", "2 h ago", "2 d ago"]);
+});
+
 pageTest("rounds waiting times up", {}, async (page) => {
   await open(page, fleet.first);
   const texts = await Promise.all(

@@ -86,7 +86,10 @@ export const createEvents = (onChange) => {
   let recent = [];
   const table = createTable({
     caption: "Events, newest first",
-    columns: ["Time", "Event", "Node", "Detail"].map((name) => ({ name })),
+    columns: [
+      ...["Time", "Event", "Node"].map((name) => ({ name, look: "tight" })),
+      { name: "Detail" },
+    ],
     empty: "No event in the last 24 hours.",
     keyOf: (event) => JSON.stringify(event),
     makeRow,
@@ -126,6 +129,13 @@ export const createEvents = (onChange) => {
         text: event.node ? `${eventName(event)} (${event.node})` : eventName(event),
       }));
       return { marks: marks.filter(({ t }) => t > start), bands: merged(bands).filter(({ to }) => to > start) };
+    },
+    // Time since when a node rejects its policy file, or null: that of the first rejection after the last reload.
+    policyRejectedSince: (node) => {
+      const policies = recent.filter((event) => event.node === node && event.kind.startsWith("policy_"));
+      const reloaded = policies.findIndex(({ kind }) => kind !== "policy_rejected");
+      const rejected = policies.slice(0, reloaded === -1 ? undefined : reloaded).at(-1);
+      return rejected ? timeOf(rejected) : null;
     },
     // Events after `start`, at most `max`: [{ at, name, className, text }]. The same event of several nodes is one.
     newest: (start, max) =>

@@ -57,7 +57,12 @@ export const usageText = ({ algorithm, used, remaining, capacity }) => {
   return `${count(used)} of ${count(capacity)} used`;
 };
 
-export const ago = (ms) => (ms < 1500 ? "just now" : `${duration(Math.floor(ms / 1000) * 1000)} ago`);
+// Age, rounded down to its largest unit: 59 s ago, 2 min ago.
+export const ago = (ms) => {
+  if (ms < 1500) return "just now";
+  const [unit, size] = UNITS.find(([, unitSize]) => ms >= unitSize) ?? ["s", 1000];
+  return `${Math.floor(ms / size)} ${unit} ago`;
+};
 
 const clockTime = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const minuteTime = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });

@@ -84,13 +84,15 @@ const createSilentNodes = () => {
   };
 };
 
-const frameProblems = (frame, policy, notReporting) => [
+const policyProblem = ({ error }, since) => bad("The policy file could not be loaded; the previous policy stays active", since, error);
+
+const frameProblems = (frame, policy, notReporting, rejectedSince) => [
   ...storeProblems(frame),
   ...(frame.now.errors > 0 && frame.store.breaker === "closed" ? [warn("Some Redis calls fail")] : []),
   ...(frame.now.degraded > 0 && !isDisconnected(frame.store.breaker)
     ? [warn("Some decisions are made without Redis")]
     : []),
-  ...(policy?.error ? [bad(`The policy file could not be loaded; the previous policy stays active: ${policy.error}`)] : []),
+  ...(policy?.error ? [policyProblem(policy, rejectedSince)] : []),
   ...nodeProblems(frame, policy, notReporting),
 ];
 
@@ -98,9 +100,9 @@ const connectionProblems = ({ connection, frame }) =>
   connection === "silent" ? [bad("No updates from this node; the data below is outdated", frame?.t ?? null)] : [];
 
 // Returns the problems, most severe first, without duplicates.
-const findProblems = (state, notReporting) => {
+const findProblems = (state, notReporting, rejectedSince) => {
   const { frame, policy } = state;
-  const all = [...connectionProblems(state), ...(frame ? frameProblems(frame, policy, notReporting) : [])];
+  const all = [...connectionProblems(state), ...(frame ? frameProblems(frame, policy, notReporting, rejectedSince) : [])];
   const unique = [...new Map(all.map((problem) => [problem.text, problem])).values()];
   return [...unique.filter(({ level }) => level === "bad"), ...unique.filter(({ level }) => level !== "bad")];
 };
@@ -145,7 +147,8 @@ export const createHealth = (events) => {
   return {
     update: (state) => {
       const { frame, policy, connection } = state;
-      const [first, ...others] = findProblems(state, frame ? silentNodes(frame) : []);
+      const rejectedSince = frame ? events.policyRejectedSince(frame.node) : null;
+      const [first, ...others] = findProblems(state, frame ? silentNodes(frame) : [], rejectedSince);
       const noProblem = { level: connection === "live" ? "ok" : "wait", text: connection === "live" ? "No problems detected" : "Waiting for data" };
       const { level, text } = first ?? noProblem;
       setClass(section, level);
@@ -157,7 +160,10 @@ export const createHealth = (events) => {
       fill(byId("health-reason"), first?.reason ?? null, (reason) => (reason ? longText(reason) : null));
       const isLost = frame && isDisconnected(frame.store.breaker);
       fill(byId("health-effects"), isLost ? effectsOf(policy) : [], (effects) => effects.map(effectLine));
-      const lines = others.map((problem) => [problem.text, problem.since ? ago(nodeNow() - problem.since) : ""]);
+      const lines = others.map(({ text: other, since, reason }) => [
+        reason ? `${other}: ${reason}` : other,
+        since ? ago(nodeNow() - since) : "",
+      ]);
       fill(byId("health-more"), lines, () =>
         lines.map(([other, since]) => element("li", {}, longText(other), since ? element("span", { class: "dim" }, ` ${since}`) : null)),
       );
