@@ -70,6 +70,10 @@ impl ErrorContext {
                 Some(ca) => format!("was not issued by a CA in {ca}"),
                 None => "was not issued by a public CA; use --ca to trust a private one".to_owned(),
             },
+            // The name of the cause in webpki, which rustls does not distinguish.
+            problem if problem.to_string().contains("CaUsedAsEndEntity") => {
+                "is that of a CA; create one for the server, with openssl: -addext basicConstraints=CA:FALSE".to_owned()
+            }
             problem => format!("is not acceptable: {}", one_line(&problem.to_string())),
         }
     }
@@ -100,4 +104,34 @@ impl ErrorContext {
 /// Removes control characters and truncates: some messages repeat bytes from the server.
 fn one_line(text: &str) -> String {
     text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio_rustls::rustls::OtherError;
+
+    use super::*;
+
+    /// The error of webpki for a certificate of a CA, as of `openssl req -x509`.
+    #[derive(Debug)]
+    struct CaUsedAsEndEntity;
+
+    impl std::fmt::Display for CaUsedAsEndEntity {
+        fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(formatter, "{self:?}")
+        }
+    }
+
+    impl AnyError for CaUsedAsEndEntity {}
+
+    #[test]
+    fn certificate_of_a_ca_is_explained() {
+        let context =
+            ErrorContext { name: "localhost".to_owned(), ca: None, has_certificate: false };
+        let cause = CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity)));
+        let text = context.describe(&Error::InvalidCertificate(cause));
+        assert!(text.starts_with("the server's certificate is that of a CA; "), "{text}");
+    }
 }
