@@ -68,8 +68,12 @@ fn blocks_of(page: &Path) -> Vec<Block> {
         let place = format!("{name}:{}", number + 1);
         if let Some(language) = line.strip_prefix("```") {
             let block = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```");
-            let text = block.map(|line| format!("{line}\n")).collect();
+            let text: String = block.map(|line| format!("{line}\n")).collect();
             assert!(!["bash", "shell", "zsh"].contains(&language), "{place}: use sh or console");
+            // CLI.md has the synopsis of each command.
+            let is_command = text.starts_with("tollgate ") || text.starts_with("$ ");
+            let is_hidden = language == "text" && is_command && name != "CLI.md";
+            assert!(!is_hidden, "{place}: use sh or console");
             if ["sh", "console"].contains(&language) {
                 let (tested, is_console) = (tested(&place, previous), language == "console");
                 found.push(Block { place, tested, is_console, text });

@@ -1,9 +1,13 @@
 //! The commands in README.md and docs/*.md work as shown, or are marked with the test that runs them or the reason why
 //! none does.
 
+use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::admin_client::{TOKEN, start_with_admin};
@@ -28,12 +32,21 @@ impl Workshop {
         let scratch = Scratch::new();
         scratch.write("policy.yaml", readme_policy());
         let envoy = "domain: edge\ndescriptors:\n  - key: user\n    rate_limit: { unit: minute, requests_per_unit: 2 }\n";
-        std::fs::create_dir(scratch.path().join("config")).unwrap();
+        fs::create_dir(scratch.path().join("config")).unwrap();
         scratch.write("config/edge.yaml", envoy);
         scratch.write(
             "limits.yaml",
             "- { namespace: shop, max_value: 2, seconds: 60, variables: [user] }\n",
         );
+        let request = |second: u32, ip: &str| {
+            format!(
+                "{ip} - - [10/Oct/2026:13:55:{second:02} +0000] \"GET /search HTTP/1.1\" 200 12\n"
+            )
+        };
+        scratch.write("access.log", &request(30, "203.0.113.7"));
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(request(10, "203.0.113.8").as_bytes()).unwrap();
+        fs::write(scratch.path().join("access.log.1.gz"), gzip.finish().unwrap()).unwrap();
         Self { scratch, service: Service::start(&[]), variables: Vec::new() }
     }
 
