@@ -46,18 +46,20 @@ pub(super) fn describe(error: &ScanError, max_depth: usize) -> String {
     reason.to_owned()
 }
 
-/// Returns the position of an error. The parser reports a tab at the end of the text before it.
+/// Returns the position of an error. The parser reports a tab after it, or at the end of the text before it.
 pub(super) fn position(error: &ScanError, text: &str) -> Position {
     let reported = Position::of(error.marker());
-    if !matches!(error.kind(), ErrorKind::TabInPlainScalar) {
-        return reported;
-    }
+    let max_lines = match error.kind() {
+        ErrorKind::TabInPlainScalar => 2,
+        ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => 1,
+        _ => return reported,
+    };
     let indented_by_tab = |line: &str| {
         let indent = line.chars().take_while(|char| char.is_whitespace());
         indent.into_iter().position(|char| char == '\t')
     };
     let lines = text.lines().enumerate().skip(reported.line() - 1);
-    let tab = lines.take(2).find_map(|(line, text)| Some((line, indented_by_tab(text)?)));
+    let tab = lines.take(max_lines).find_map(|(line, text)| Some((line, indented_by_tab(text)?)));
     tab.map_or(reported, |(line, column)| Position::new(line + 1, column + 1))
 }
 
