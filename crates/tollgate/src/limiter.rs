@@ -5,6 +5,7 @@ mod call;
 mod client;
 mod client_id;
 mod error;
+mod immediate;
 mod observer;
 mod outcome;
 mod override_proposal;
@@ -34,7 +35,8 @@ use crate::algorithm::PermitId;
 use crate::decision::{Decision, Permit};
 use crate::plan::{OnStoreLoss, Plan, Take, Verb};
 use crate::policy::{ActiveOverrides, Overrides, Policy, Trace};
-use crate::query::Query;
+use crate::query::{Query, QueryView};
+use crate::request::{Facts, RequestView};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
@@ -116,6 +118,16 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     #[must_use]
     pub fn active_policy(&self) -> Arc<ActivePolicy<O::Handles>> {
         self.current.load_full()
+    }
+
+    /// Calls `read` with the active policy, without the cost of a shared reference to it. `read` should be short: it
+    /// must not wait.
+    #[inline]
+    pub fn with_active_policy<T>(
+        &self,
+        read: impl FnOnce(&Arc<ActivePolicy<O::Handles>>) -> T,
+    ) -> T {
+        read(&self.current.load())
     }
 
     /// Replaces the policy. Counters are found by rule and limit name, so usage is kept; overrides stay active.
@@ -222,6 +234,22 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         query: &Query<'_>,
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
+        self.decide_since(&mut self.now(), policy, (verb, query.into()), read).await
+    }
+
+    /// Decides a request with these facts and this cost. Like [`decide_with`](Self::decide_with), without moving the
+    /// facts into a [`Query`].
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide).
+    pub async fn decide_facts<T>(
+        &self,
+        policy: &ActivePolicy<O::Handles>,
+        verb: Verb,
+        (facts, cost): (&Facts<'_>, u64),
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        let query = QueryView::Request(RequestView::new(facts, cost));
         self.decide_since(&mut self.now(), policy, (verb, query), read).await
     }
 
@@ -230,26 +258,36 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         &self,
         since: &mut Option<Instant>,
         policy: &ActivePolicy<O::Handles>,
-        (verb, query): (Verb, &Query<'_>),
+        (verb, query): (Verb, QueryView<'_, '_>),
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let resolved = &resolve(policy, query);
         let mut plan = self.plan(resolved)?;
-        if matches!(verb, Verb::Take | Verb::Admit) && plan.holds_slots() {
-            plan = plan.with_permit(PermitId::random());
-        }
-        let result = match verb {
-            Verb::Take => self.store.take(&plan).await,
-            Verb::Peek => self.store.peek(&plan).await,
-            Verb::Refund => self.store.refund(&plan).await,
-            Verb::Admit => self.admit(&mut plan).await,
-            Verb::Debit => {
-                plan = plan.only(|take| !take.holds_slots());
-                self.store.debit(&plan, Duration::ZERO).await
-            }
-        };
+        let result = self.call_store(verb, &mut plan).await;
         self.observe(since, policy, (verb, resolved), &result);
         Ok(read(&Outcome::new(resolved, &plan, &result?)))
+    }
+
+    /// Sends a plan to the store, with a permit if it takes slots.
+    #[inline(always)]
+    async fn call_store<'p>(
+        &self,
+        verb: Verb,
+        plan: &mut Plan<'p>,
+    ) -> Result<Decision<'p>, StoreError> {
+        if matches!(verb, Verb::Take | Verb::Admit) && plan.holds_slots() {
+            *plan = plan.clone().with_permit(PermitId::random());
+        }
+        match verb {
+            Verb::Take => self.store.take(plan).await,
+            Verb::Peek => self.store.peek(plan).await,
+            Verb::Refund => self.store.refund(plan).await,
+            Verb::Admit => self.admit(plan).await,
+            Verb::Debit => {
+                *plan = plan.clone().only(|take| !take.holds_slots());
+                self.store.debit(plan, Duration::ZERO).await
+            }
+        }
     }
 
     /// Returns the time, or `None` if the observer does not measure it.
@@ -322,7 +360,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         (receipt, age): (&Receipt, Duration),
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let (mut since, resolved) = (self.now(), &resolve(policy, query));
+        let (mut since, resolved) = (self.now(), &resolve(policy, query.into()));
         let plan = receipt.still_counted(self.plan(resolved)?, age);
         let result = self.store.refund(&plan).await;
         self.observe(&mut since, policy, (Verb::Refund, resolved), &result);
@@ -344,7 +382,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Query::ByPolicy(request) => policy.policy.explain(request),
             Query::Inline(_) => Trace::default(),
         };
-        let resolved = &resolve(&policy, query);
+        let resolved = &resolve(&policy, query.into());
         let plan = &self.plan(resolved)?;
         let now = &self.store.peek(plan).await?;
         let after = now.if_taken(plan);
@@ -378,7 +416,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// As [`decide`](Self::decide).
     pub async fn reset<'q>(&self, query: impl Into<Query<'q>>) -> Result<(), LimiterError> {
         let (policy, query) = (self.current.load_full(), query.into());
-        let resolved = resolve(&policy, &query);
+        let resolved = resolve(&policy, (&query).into());
         for take in resolved.plan()?.takes() {
             self.store.reset(&take.key()).await?;
         }
@@ -402,11 +440,12 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     }
 }
 
-fn resolve<'a, H>(policy: &'a ActivePolicy<H>, query: &'a Query<'_>) -> ResolvedQuery<'a> {
+#[inline(always)]
+fn resolve<'a, H>(policy: &'a ActivePolicy<H>, query: QueryView<'a, '_>) -> ResolvedQuery<'a> {
     match query {
-        Query::ByPolicy(request) => {
-            ResolvedQuery::Policy(policy.policy.plan_with(request, Some(&policy.overrides)))
+        QueryView::Request(request) => {
+            ResolvedQuery::Policy(policy.policy.plan_with(&request, Some(&policy.overrides)))
         }
-        Query::Inline(inline) => ResolvedQuery::Inline(inline),
+        QueryView::Inline(inline) => ResolvedQuery::Inline(inline),
     }
 }

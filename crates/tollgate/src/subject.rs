@@ -52,13 +52,24 @@ impl Subject {
         tenant: impl AsRef<[u8]>,
         facts: impl IntoIterator<Item = Option<F>>,
     ) -> Self {
-        // Enough for most subjects; longer ones reallocate.
-        let mut subject = Self(String::with_capacity(tenant.as_ref().len() + 40));
+        let mut subject = Self::empty();
         subject.set(tenant, facts);
         subject
     }
 
+    /// Creates a subject without memory, which is not a valid key until it is [set](Self::set).
+    pub(crate) const fn empty() -> Self {
+        Self(String::new())
+    }
+
+    /// Returns the size of the memory, in bytes.
+    #[cfg(feature = "policy")]
+    pub(crate) const fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
     /// Replaces the tenant and the values, and reuses the memory.
+    #[inline]
     pub(crate) fn set<F: AsRef<[u8]>>(
         &mut self,
         tenant: impl AsRef<[u8]>,
@@ -66,6 +77,8 @@ impl Subject {
     ) {
         let mut text = std::mem::take(&mut self.0).into_bytes();
         text.clear();
+        // Enough for most subjects; longer ones reallocate.
+        text.reserve(tenant.as_ref().len() + 40);
         escape_into(&mut text, tenant.as_ref());
         for fact in facts {
             text.push(b':');
@@ -171,22 +184,30 @@ const IS_ESCAPED: [bool; 256] = {
 };
 
 /// Appends a value with all special bytes percent-escaped. The output is printable ASCII.
+#[inline]
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
-    // Most values need a few escapes at most.
-    text.reserve(fact.len() + 4);
-    for byte in fact {
-        if IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true) {
-            push_escaped(text, *byte);
-        } else {
-            text.push(*byte);
-        }
+    if fact.iter().any(is_escaped) {
+        escape_bytes_into(text, fact);
+    } else {
+        text.extend_from_slice(fact);
     }
 }
 
+fn is_escaped(byte: &u8) -> bool {
+    IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true)
+}
+
 #[inline(never)]
-fn push_escaped(text: &mut Vec<u8>, byte: u8) {
+fn escape_bytes_into(text: &mut Vec<u8>, fact: &[u8]) {
+    // Most values need a few escapes at most.
+    text.reserve(fact.len() + 16);
     let digit = |nibble: u8| b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0');
-    text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+    for byte in fact {
+        match is_escaped(byte) {
+            true => text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]),
+            false => text.push(*byte),
+        }
+    }
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {

@@ -52,6 +52,6 @@ impl<S: Store, O: Observer> Series<'_, S, O> {
         query: &Query<'_>,
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        self.limiter.decide_since(&mut self.since, &self.policy, (verb, query), read).await
+        self.limiter.decide_since(&mut self.since, &self.policy, (verb, query.into()), read).await
     }
 }

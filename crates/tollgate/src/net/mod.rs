@@ -8,11 +8,12 @@ mod header_list;
 mod hop_address;
 mod trusted_proxies;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use thiserror::Error;
 
+use crate::request::FactValue;
 pub use header_list::{MAX_FORWARDED_BYTES, MAX_HOPS};
 pub use trusted_proxies::{ProxyHeader, TrustedProxies, TrustedProxiesError};
 
@@ -63,28 +64,7 @@ pub fn rate_limit_address(address: IpAddr) -> IpAddr {
 /// ```
 #[must_use]
 pub fn address_text(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => dotted(address),
-        IpAddr::V6(address) => address.to_string(),
-    }
-}
-
-/// Formats an IPv4 address 20 times faster than `Display`; it runs for every request.
-fn dotted(address: Ipv4Addr) -> String {
-    let mut text = String::with_capacity("255.255.255.255".len());
-    for (index, octet) in address.octets().into_iter().enumerate() {
-        if index > 0 {
-            text.push('.');
-        }
-        if octet >= 100 {
-            text.push(char::from(b'0' + octet / 100));
-        }
-        if octet >= 10 {
-            text.push(char::from(b'0' + octet / 10 % 10));
-        }
-        text.push(char::from(b'0' + octet % 10));
-    }
-    text
+    String::from_utf8_lossy(FactValue::from(address).as_bytes()).into_owned()
 }
 
 /// Parses an address or a network.

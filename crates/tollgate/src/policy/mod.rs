@@ -42,6 +42,7 @@ mod overrides;
 mod parse;
 mod path;
 mod policy_plan;
+mod recycled_subject;
 mod rule;
 mod schema;
 #[cfg(test)]
@@ -80,7 +81,7 @@ pub use crate::plan::{Distributed, OnStoreLoss};
 use crate::algorithm::Algorithm;
 use crate::limit::Limit;
 use crate::quota::Quota;
-use crate::request::Request;
+use crate::request::{FactValue, Facts, Request, RequestView};
 
 use index::Index;
 use normalized_facts::NormalizedFacts;
@@ -195,29 +196,56 @@ impl Policy {
     /// Returns the rules that apply to `request`, each with its subject.
     #[must_use]
     pub fn plan<'p>(&'p self, request: &Request<'_>) -> PolicyPlan<'p> {
-        self.plan_with(request, None)
+        self.plan_with(&RequestView::from(request), None)
     }
 
     /// [`plan`](Self::plan) with overrides.
+    #[inline(always)]
     pub(crate) fn plan_with<'p>(
         &'p self,
-        request: &Request<'_>,
+        request: &RequestView<'_, '_>,
         overrides: Option<&ActiveOverrides>,
     ) -> PolicyPlan<'p> {
-        let facts = self.normalized_facts(request);
-        let candidates = self.index.candidates(&facts);
+        let facts = self.normalized_facts(request.facts);
+        if let Some(rule) = self.certain_rule(request) {
+            let matched = MatchedRule::new(rule, &facts, request.cost, overrides);
+            // If an override has too many limits for one plan, decide by the rule's own.
+            if !matched.is_overridden() || matched.fits() {
+                return PolicyPlan::of_one(matched, &self.default);
+            }
+        }
+        self.search(request, &facts, overrides)
+    }
+
+    /// Returns the rule that decides every request like this one, whatever its facts are, if there is one.
+    fn certain_rule(&self, request: &RequestView<'_, '_>) -> Option<&Rule> {
+        let first = match self.rules.first() {
+            None if request.uses_default => &self.default,
+            first => first?,
+        };
+        (first.is_certain() && request.limit.is_none()).then_some(first)
+    }
+
+    /// Searches the rules that apply to a request.
+    #[inline(never)]
+    fn search<'p>(
+        &'p self,
+        request: &RequestView<'_, '_>,
+        facts: &NormalizedFacts<'_, '_>,
+        overrides: Option<&ActiveOverrides>,
+    ) -> PolicyPlan<'p> {
+        let candidates = self.index.candidates(facts);
         let candidates =
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
-        let uses_default = request.uses_default_limit();
-        let rules = self.find_matches(candidates, &facts, uses_default, |_, _| {});
-        if let Some(limit) = request.limit() {
+        let rules = self.find_matches(candidates, facts, request.uses_default, |_, _| {});
+        if let Some(limit) = request.limit {
             let rule = rules.last().copied().unwrap_or(&self.inline);
-            let matched = MatchedRule::with_limit(rule, &facts, request.cost(), limit);
-            return PolicyPlan::new([matched].into_iter(), &self.default);
+            let matched = MatchedRule::with_limit(rule, facts, request.cost, limit);
+            return PolicyPlan::of_one(matched, &self.default);
         }
         let plan_with = |overrides| {
             let matched =
-                rules.iter().map(|rule| MatchedRule::new(rule, &facts, request.cost(), overrides));
+                rules.iter().map(|rule| MatchedRule::new(rule, facts, request.cost, overrides));
             PolicyPlan::new(matched, &self.default)
         };
         let plan = plan_with(overrides);
@@ -226,12 +254,39 @@ impl Policy {
         if plan.is_overridden() && !plan.fits() { plan_with(None) } else { plan }
     }
 
+    /// Adds the facts that the policy uses to `facts`, which has none of them yet: `value` returns the value of each, or
+    /// `None` if the request does not have it. A value that is empty, or longer than
+    /// [`MAX_FACT_LENGTH`](crate::MAX_FACT_LENGTH) bytes, counts as missing.
+    ///
+    /// ```
+    /// use tollgate::policy::FactName;
+    /// use tollgate::{FactValue, Facts, Policy};
+    ///
+    /// let policy = Policy::builtin();
+    /// let mut facts = Facts::new();
+    /// let value = |fact: &FactName| (fact.as_str() == "client").then(|| FactValue::from("c1"));
+    /// policy.collect_facts(&mut facts, value);
+    /// assert_eq!(facts.get("client"), Some(&b"c1"[..]));
+    /// ```
+    #[inline]
+    pub fn collect_facts<'a>(
+        &'a self,
+        facts: &mut Facts<'a>,
+        mut value: impl FnMut(&'a FactName) -> Option<FactValue<'a>>,
+    ) {
+        for fact in &self.facts_used {
+            if let Some(value) = value(fact) {
+                facts.push(fact.as_str(), value);
+            }
+        }
+    }
+
     /// Returns every rule that was tried for `request`, with the reason if it did not match.
     ///
     /// Tries all rules in sequence without the index, so it is too slow to call on every request.
     #[must_use]
     pub fn explain(&self, request: &Request<'_>) -> Trace {
-        let facts = self.normalized_facts(request);
+        let facts = self.normalized_facts(request.facts());
         let mut trace = Trace::new();
         let uses_default = request.uses_default_limit();
         let _ = self.find_matches(self.rules.iter(), &facts, uses_default, |rule, result| {
@@ -240,8 +295,8 @@ impl Policy {
         trace
     }
 
-    fn normalized_facts<'v, 'r>(&'v self, request: &'v Request<'r>) -> NormalizedFacts<'v, 'r> {
-        NormalizedFacts::new(request, &self.tiers, &self.tenant)
+    fn normalized_facts<'v, 'r>(&'v self, facts: &'v Facts<'r>) -> NormalizedFacts<'v, 'r> {
+        NormalizedFacts::new(facts, &self.tiers, &self.tenant)
     }
 
     /// Tries `rules` until one ends the search, then the default rule if none matched and the request uses it. Calls

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use crate::net;
-use crate::request::{Facts, MAX_FACT_LENGTH, Request};
+use crate::request::{Facts, MAX_FACT_LENGTH};
 
 use super::digest::{self, Digest};
 use super::fact_name::{FactName, Meaning};
@@ -27,9 +27,9 @@ pub(super) struct NormalizedFacts<'v, 'r> {
 }
 
 impl<'v, 'r> NormalizedFacts<'v, 'r> {
-    pub(super) fn new(request: &'v Request<'r>, tiers: &'v Tiers, tenant: &'v str) -> Self {
+    pub(super) fn new(facts: &'v Facts<'r>, tiers: &'v Tiers, tenant: &'v str) -> Self {
         Self {
-            facts: request.facts(),
+            facts,
             tiers,
             tenant,
             method: OnceCell::new(),

@@ -11,6 +11,7 @@ use crate::time::MAX_EXACT;
 
 use super::normalized_facts::NormalizedFacts;
 use super::overrides::ActiveOverrides;
+use super::recycled_subject::RecycledSubject;
 use super::rule::{OnMissingFact, Rule, RuleMode};
 
 /// The rules that apply to a request, with the subject of each.
@@ -42,6 +43,12 @@ enum MatchedRules<'p> {
 }
 
 impl<'p> PolicyPlan<'p> {
+    /// Creates the plan of a request that one rule applies to.
+    #[inline(always)]
+    pub(super) fn of_one(matched: MatchedRule<'p>, default: &'p Rule) -> Self {
+        Self { matched: MatchedRules::One([matched]), default }
+    }
+
     pub(super) fn new(
         mut matched: impl Iterator<Item = MatchedRule<'p>>,
         default: &'p Rule,
@@ -120,7 +127,7 @@ impl<'p> PolicyPlan<'p> {
 #[derive(Debug)]
 pub struct MatchedRule<'p> {
     rule: &'p Rule,
-    subject: Subject,
+    subject: RecycledSubject,
     cost: u64,
     /// The limits of the client's override, or the request's own limit.
     override_limits: Option<Arc<[Limit]>>,
@@ -129,14 +136,15 @@ pub struct MatchedRule<'p> {
 }
 
 impl<'p> MatchedRule<'p> {
+    #[inline]
     pub(super) fn new(
         rule: &'p Rule,
         facts: &NormalizedFacts<'_, '_>,
         cost: u64,
         overrides: Option<&ActiveOverrides>,
     ) -> Self {
-        let subject =
-            Subject::from_optional(facts.tenant(), rule.per.iter().map(|fact| facts.counted(fact)));
+        let per = rule.per.iter().map(|fact| facts.counted(fact));
+        let subject = RecycledSubject::from_optional(facts.tenant(), per);
         let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
         let is_denied = rule.missing() == OnMissingFact::Deny && rule.missing_fact(facts).is_some();
         let override_limits =
@@ -164,7 +172,7 @@ impl<'p> MatchedRule<'p> {
 
     /// Returns the subject that the rule counts for this request.
     #[must_use]
-    pub const fn subject(&self) -> &Subject {
+    pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
@@ -203,6 +211,11 @@ impl<'p> MatchedRule<'p> {
 
     fn len(&self) -> usize {
         self.limits().len() + self.next().len()
+    }
+
+    /// Returns whether the takes of this rule alone fit into one plan.
+    pub(super) fn fits(&self) -> bool {
+        self.len() <= MAX_TAKES
     }
 
     /// Returns the take if the rule has exactly one limit and enforces it.

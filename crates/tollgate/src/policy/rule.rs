@@ -140,6 +140,11 @@ impl Rule {
         }
     }
 
+    /// Returns whether the rule matches every request and ends the search.
+    pub(super) fn is_certain(&self) -> bool {
+        self.is_unconditional() && self.missing() != OnMissingFact::Skip && !self.continues
+    }
+
     /// Returns the first `per` fact that the request lacks.
     pub(super) fn missing_fact(&self, facts: &NormalizedFacts<'_, '_>) -> Option<&FactName> {
         self.per.iter().find(|fact| facts.get(fact).is_none())

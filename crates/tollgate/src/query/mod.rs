@@ -4,6 +4,8 @@ mod inline;
 
 pub use inline::{Inline, InlineLimits};
 
+#[cfg(feature = "policy")]
+use crate::request::RequestView;
 use crate::request::{Facts, Request};
 
 /// The input of a [`Limiter`](crate::Limiter): facts that the policy decides, or inline limits.
@@ -98,5 +100,23 @@ impl From<Inline> for Query<'_> {
 impl<'a> From<&Query<'a>> for Query<'a> {
     fn from(query: &Query<'a>) -> Self {
         query.clone()
+    }
+}
+
+/// A borrowed query.
+#[cfg(feature = "policy")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum QueryView<'q, 'r> {
+    Request(RequestView<'q, 'r>),
+    Inline(&'q Inline),
+}
+
+#[cfg(feature = "policy")]
+impl<'q, 'r> From<&'q Query<'r>> for QueryView<'q, 'r> {
+    fn from(query: &'q Query<'r>) -> Self {
+        match query {
+            Query::ByPolicy(request) => Self::Request(request.into()),
+            Query::Inline(inline) => Self::Inline(inline),
+        }
     }
 }

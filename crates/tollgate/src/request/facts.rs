@@ -6,6 +6,8 @@ use std::fmt;
 use smallvec::SmallVec;
 use thiserror::Error;
 
+use super::fact_value::FactValue;
+
 /// The maximum number of facts in a request.
 pub const MAX_FACTS: usize = 32;
 /// The maximum length of a fact name, in bytes.
@@ -40,7 +42,7 @@ pub struct Facts<'a> {
 }
 
 /// A name and a value.
-type Entry<'a> = (Cow<'a, str>, Cow<'a, [u8]>);
+type Entry<'a> = (Cow<'a, str>, FactValue<'a>);
 
 impl<'a> Facts<'a> {
     /// Creates an empty set of facts.
@@ -82,10 +84,11 @@ impl<'a> Facts<'a> {
         name: impl Into<Cow<'a, str>>,
         value: impl Into<FactValue<'a>>,
     ) -> Result<(), FactsError> {
-        let (name, FactValue(value)) = (lowercase_header(name.into()), value.into());
+        let (name, value) = (lowercase_header(name.into()), value.into());
+        let length = value.as_bytes().len();
         let error = if !is_fact_name(&name) {
             Some(FactsErrorKind::Name)
-        } else if value.is_empty() || value.len() > MAX_FACT_LENGTH {
+        } else if !(1..=MAX_FACT_LENGTH).contains(&length) {
             Some(FactsErrorKind::Value)
         } else if self.get(&name).is_some() {
             Some(FactsErrorKind::Duplicate)
@@ -95,10 +98,21 @@ impl<'a> Facts<'a> {
             None
         };
         if let Some(kind) = error {
-            return Err(FactsError::new(kind, &name, value.is_empty()));
+            return Err(FactsError::new(kind, &name, length == 0));
         }
         self.entries.push((name, value));
         Ok(())
+    }
+
+    /// Adds a fact of a policy, whose name is valid, and which the request does not have yet. A value that cannot be a
+    /// fact counts as missing, and so does a 33rd fact.
+    #[cfg(feature = "policy")]
+    #[inline]
+    pub(crate) fn push(&mut self, name: &'a str, value: FactValue<'a>) {
+        let is_usable = (1..=MAX_FACT_LENGTH).contains(&value.as_bytes().len());
+        if is_usable && self.entries.len() < MAX_FACTS {
+            self.entries.push((Cow::Borrowed(name), value));
+        }
     }
 
     /// Adds a fact of a descriptor: its value can be empty, or longer than [`MAX_FACT_LENGTH`]. The caller bounds the
@@ -108,7 +122,7 @@ impl<'a> Facts<'a> {
         name: impl Into<Cow<'a, str>>,
         value: impl Into<FactValue<'a>>,
     ) -> Result<(), FactsError> {
-        let (name, FactValue(value)) = (name.into(), value.into());
+        let (name, value) = (name.into(), value.into());
         if self.entries.len() == MAX_FACTS {
             return Err(FactsError::new(FactsErrorKind::TooMany, &name, false));
         }
@@ -130,9 +144,7 @@ impl<'a> Facts<'a> {
     /// ```
     #[must_use]
     pub fn into_owned(self) -> Facts<'static> {
-        let owned = |(name, value): Entry<'a>| {
-            (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
-        };
+        let owned = |(name, value): Entry<'a>| (Cow::Owned(name.into_owned()), value.into_owned());
         Facts { entries: self.entries.into_iter().map(owned).collect() }
     }
 
@@ -144,7 +156,7 @@ impl<'a> Facts<'a> {
 
     /// Returns names and values in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.entries.iter().map(|(name, value)| (&**name, &**value))
+        self.entries.iter().map(|(name, value)| (&**name, value.as_bytes()))
     }
 }
 
@@ -160,46 +172,6 @@ fn lowercase_header(name: Cow<'_, str>) -> Cow<'_, str> {
 /// Returns whether a fact name is valid: 1 to 64 printable ASCII characters, no spaces.
 pub(crate) fn is_fact_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// The value of a fact, from text or bytes.
-///
-/// ```
-/// use tollgate::FactValue;
-///
-/// assert_eq!(FactValue::from("a"), FactValue::from(b"a"));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FactValue<'a>(Cow<'a, [u8]>);
-
-macro_rules! from {
-    ($($source:ty => |$value:ident| $bytes:expr),* $(,)?) => {$(
-        impl<'a> From<$source> for FactValue<'a> {
-            fn from($value: $source) -> Self {
-                Self($bytes)
-            }
-        }
-    )*};
-}
-
-from! {
-    Cow<'a, [u8]> => |value| value,
-    &'a [u8] => |value| Cow::Borrowed(value),
-    &'a Vec<u8> => |value| Cow::Borrowed(value),
-    Vec<u8> => |value| Cow::Owned(value),
-    &'a str => |value| Cow::Borrowed(value.as_bytes()),
-    &'a String => |value| Cow::Borrowed(value.as_bytes()),
-    String => |value| Cow::Owned(value.into_bytes()),
-    Cow<'a, str> => |value| match value {
-        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-    },
-}
-
-impl<'a, const N: usize> From<&'a [u8; N]> for FactValue<'a> {
-    fn from(value: &'a [u8; N]) -> Self {
-        Self(Cow::Borrowed(value))
-    }
 }
 
 /// A fact is invalid. The message contains its name but never its value.

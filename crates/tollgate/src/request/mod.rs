@@ -1,15 +1,17 @@
 //! A request: its facts and its cost.
 
 mod descriptor;
+mod fact_value;
 mod facts;
 mod normalized_path;
 
 pub use descriptor::MAX_DESCRIPTOR_LENGTH;
 #[cfg(feature = "policy")]
 pub(crate) use descriptor::{ENTRY_PREFIX, entry_fact, escape};
+pub use fact_value::FactValue;
 #[cfg(feature = "policy")]
 pub(crate) use facts::is_fact_name;
-pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
+pub use facts::{Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 pub use normalized_path::{PathError, normalize_path};
 
 use crate::limit::Limit;
@@ -125,5 +127,31 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn limit(&self) -> Option<&Limit> {
         self.limit.as_deref()
+    }
+}
+
+/// A request to decide, borrowed: the parts of a [`Request`], or facts and a cost.
+#[cfg(feature = "policy")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestView<'v, 'r> {
+    pub(crate) facts: &'v Facts<'r>,
+    pub(crate) cost: u64,
+    pub(crate) uses_default: bool,
+    pub(crate) limit: Option<&'v Limit>,
+}
+
+#[cfg(feature = "policy")]
+impl<'v, 'r> RequestView<'v, 'r> {
+    /// Creates the view of a request without its own limit. See [`Request::with_cost`] for the largest cost.
+    pub(crate) fn new(facts: &'v Facts<'r>, cost: u64) -> Self {
+        Self { facts, cost: cost.min(MAX_EXACT), uses_default: true, limit: None }
+    }
+}
+
+#[cfg(feature = "policy")]
+impl<'v, 'r> From<&'v Request<'r>> for RequestView<'v, 'r> {
+    fn from(request: &'v Request<'r>) -> Self {
+        let Request { facts, cost, uses_default, limit } = request;
+        Self { facts, cost: *cost, uses_default: *uses_default, limit: limit.as_deref() }
     }
 }

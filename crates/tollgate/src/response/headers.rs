@@ -127,22 +127,41 @@ impl HeaderStyle {
     /// ```
     pub fn write(self, decision: &Decision<'_>, mut put: impl FnMut(&'static str, FieldValue)) {
         let Some(deciding) = decision.deciding() else { return };
-        let delta = rounding::seconds(deciding.reset_after());
-        let at = || rounding::unix_seconds(decision.at() + deciding.reset_after());
-        let figures = |reset| [deciding.limit().capacity(), deciding.remaining(), reset];
-        let figures = match self {
-            Self::XUnix => figures(at()),
-            Self::XDelta => figures(delta),
-            Self::Draft6 => figures(delta).map(clamp_integer),
-            Self::Draft11 => {
-                let statuses = decision.statuses();
-                put("ratelimit-policy", FieldValue::Text(policies(statuses)));
-                put("ratelimit", FieldValue::Text(service_limit(statuses, deciding)));
-                return;
+        if let Some(numbers) = self.numbers(decision) {
+            for (name, number) in self.fields().iter().zip(numbers) {
+                put(name, FieldValue::Number(number));
             }
-        };
-        for (name, figure) in self.fields().iter().zip(figures) {
-            put(name, FieldValue::Number(figure));
+            return;
+        }
+        let statuses = decision.statuses();
+        put("ratelimit-policy", FieldValue::Text(policies(statuses)));
+        put("ratelimit", FieldValue::Text(service_limit(statuses, deciding)));
+    }
+
+    /// Returns the values of the [fields](Self::fields) of a style whose values are numbers: limit, remaining, reset.
+    /// `None` for [`Draft11`](Self::Draft11), and if no limit applies.
+    ///
+    /// ```
+    /// use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
+    ///
+    /// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10))?);
+    /// assert_eq!(HeaderStyle::XDelta.numbers(&limiter.take("c1")), Some([10, 9, 60]));
+    /// assert_eq!(HeaderStyle::Draft11.numbers(&limiter.take("c1")), None);
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn numbers(self, decision: &Decision<'_>) -> Option<[u64; 3]> {
+        let deciding = decision.deciding()?;
+        let figures = |reset| [deciding.limit().capacity(), deciding.remaining(), reset];
+        let delta = || rounding::seconds(deciding.reset_after());
+        match self {
+            Self::XUnix => {
+                Some(figures(rounding::unix_seconds(decision.at() + deciding.reset_after())))
+            }
+            Self::XDelta => Some(figures(delta())),
+            Self::Draft6 => Some(figures(delta()).map(clamp_integer)),
+            Self::Draft11 => None,
         }
     }
 }

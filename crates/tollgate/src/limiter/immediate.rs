@@ -1,0 +1,64 @@
+//! Decisions without a future, for stores that reply at once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::{ActivePolicy, Limiter, LimiterError, Observer, Outcome, resolve};
+use crate::plan::Verb;
+use crate::query::QueryView;
+use crate::request::{Facts, RequestView};
+use crate::store::{Store, StoreError, StoreErrorKind};
+
+impl<S: Store, O: Observer> Limiter<S, O> {
+    /// Decides a request with these facts and this cost, like [`decide_facts`](Self::decide_facts), for a store that
+    /// [replies in one poll](Store::IS_IMMEDIATE).
+    ///
+    /// ```
+    /// use tollgate::{Facts, Limiter, MemoryStore, Policy, Verb};
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let facts = Facts::of([("client", "c1")])?;
+    /// let remaining = limiter.with_active_policy(|policy| {
+    ///     limiter.decide_now(policy, Verb::Take, (&facts, 3), |outcome| outcome.decision.remaining())
+    /// })?;
+    /// assert_eq!(remaining, Some(97));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide); a store that does not reply in one poll fails with
+    /// [`StoreErrorKind::Timeout`].
+    #[inline(always)]
+    pub fn decide_now<T>(
+        &self,
+        policy: &ActivePolicy<O::Handles>,
+        verb: Verb,
+        (facts, cost): (&Facts<'_>, u64),
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        let mut since = self.now();
+        let query = QueryView::Request(RequestView::new(facts, cost));
+        let resolved = &resolve(policy, query);
+        let mut plan = self.plan(resolved)?;
+        let result = poll_once(self.call_store(verb, &mut plan)).unwrap_or_else(|| {
+            let message = "the store declares IS_IMMEDIATE but did not complete in one poll";
+            Err(StoreError::new(StoreErrorKind::Timeout, message))
+        });
+        self.observe(&mut since, policy, (verb, resolved), &result);
+        // By reference, because a decision is costly to move.
+        match result {
+            Ok(ref decision) => Ok(read(&Outcome::new(resolved, &plan, decision))),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Polls a future once; `None` if it is not complete then.
+#[inline(always)]
+fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
