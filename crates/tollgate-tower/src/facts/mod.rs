@@ -11,7 +11,7 @@ use std::fmt;
 
 use http::header::HOST;
 use tollgate::policy::{is_secret_header, secret_digest};
-use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
+use tollgate::{FactValue, Facts, MAX_FACT_LENGTH, Policy};
 
 use crate::address::ClientAddress;
 use crate::header_value::single_value;
@@ -47,6 +47,12 @@ pub trait FactSource: Send + Sync + 'static {
     fn value_as<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
         let _ = fact;
         self.value(request)
+    }
+
+    /// Returns the same as [`value_as`](Self::value_as); the layer calls this method. A source of addresses implements
+    /// it to return them without an allocation.
+    fn fact_value<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<FactValue<'r>> {
+        self.value_as(fact, request).map(FactValue::from)
     }
 }
 
@@ -95,70 +101,72 @@ impl FactSources {
         self.named.iter().find(|(name, _)| **name == *fact).map(|(_, sources)| &**sources)
     }
 
-    /// Collects the facts that the policy uses.
+    /// Adds the facts that the policy uses.
     #[inline]
-    pub(crate) fn gather<'r>(&'r self, policy: &'r Policy, request: &RequestHead<'r>) -> Facts<'r> {
-        let mut facts = Facts::new();
-        for fact in policy.facts_used() {
-            let name = fact.as_str();
-            if let Some(value) = self.value_by(policy, name, request) {
-                // Policy names are valid and unique, and the length was checked; insertion fails only for a 33rd fact.
-                let _ = facts.insert(name, value);
-            }
-        }
-        facts
+    pub(crate) fn gather_into<'r>(
+        &'r self,
+        facts: &mut Facts<'r>,
+        policy: &'r Policy,
+        request: &RequestHead<'r>,
+    ) {
+        policy.collect_facts(facts, |fact| self.value_by(policy, fact.as_str(), request));
     }
 
+    #[inline]
     fn value_by<'r>(
         &'r self,
         policy: &Policy,
         fact: &str,
         request: &RequestHead<'r>,
-    ) -> Option<Cow<'r, [u8]>> {
-        let Some(addresses) = self.of_policy.as_ref().filter(|_| self.sources(fact).is_none())
-        else {
-            return self.value(fact, request);
-        };
-        match policy.fact_spec(fact) {
-            Some(spec) => {
-                let ip = peer_ip(request).map(|peer| addresses.resolve(peer, request.headers));
-                spec.value(ip, |name| single_value(request.headers, name))
-            }
-            None if fact == "ip" || (fact == "client" && self.sources("ip").is_none()) => {
-                addresses.value_as(fact, request)
-            }
-            None => self.value(fact, request),
+    ) -> Option<FactValue<'r>> {
+        if let Some(sources) = self.sources(fact) {
+            return value_of_first(sources, fact, request);
         }
+        if let Some(addresses) = &self.of_policy {
+            if let Some(spec) = policy.fact_spec(fact) {
+                let ip = peer_ip(request).map(|peer| addresses.resolve(peer, request.headers));
+                let value = spec.value(ip, |name| single_value(request.headers, name));
+                return value.map(FactValue::from);
+            }
+            if fact == "ip" || (fact == "client" && self.sources("ip").is_none()) {
+                return addresses.fact_value(fact, request);
+            }
+        }
+        self.default_value(fact, request)
     }
 
-    fn value<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
-        match self.sources(fact) {
-            Some(sources) => {
-                sources.iter().find_map(|source| usable(source.value_as(fact, request)))
-            }
-            // By default `client` is `ip`, and `ip` is the peer address.
-            None if fact == "client" && self.sources("ip").is_some() => {
-                Some(counted_address(self.value("ip", request)?))
-            }
-            None if fact == "client" => peer::network(request),
-            None if fact == "ip" => peer::address(request),
-            None => usable(builtin_fact(fact, request)),
+    /// Returns a fact without its own sources. By default `client` is `ip`, and `ip` is the peer address.
+    #[inline]
+    fn default_value<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<FactValue<'r>> {
+        match fact {
+            "client" => match self.sources("ip") {
+                Some(sources) => Some(counted_address(value_of_first(sources, "ip", request)?)),
+                None => peer::network(request),
+            },
+            "ip" => peer::address(request),
+            _ => builtin_fact(fact, request).map(FactValue::from).filter(is_usable),
         }
     }
 }
 
-/// Drops values that cannot be facts: empty ones and those above the maximum length.
-fn usable(value: Option<Cow<'_, [u8]>>) -> Option<Cow<'_, [u8]>> {
-    value.filter(|value| (1..=MAX_FACT_LENGTH).contains(&value.len()))
+/// Returns the value of the first source that has a usable one.
+fn value_of_first<'r>(
+    sources: &'r [Box<dyn FactSource>],
+    fact: &str,
+    request: &RequestHead<'r>,
+) -> Option<FactValue<'r>> {
+    sources.iter().find_map(|source| source.fact_value(fact, request).filter(is_usable))
+}
+
+/// Returns whether a value can be a fact: it is not empty and not above the maximum length.
+fn is_usable(value: &FactValue<'_>) -> bool {
+    (1..=MAX_FACT_LENGTH).contains(&value.as_bytes().len())
 }
 
 /// Converts an address to the form in which clients are counted, IPv6 by its /64.
-fn counted_address(address: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let parsed = std::str::from_utf8(&address).ok().and_then(|text| text.parse().ok());
-    match parsed {
-        Some(parsed) => Cow::Owned(ClientAddress::fact_value(parsed).into_bytes()),
-        None => address,
-    }
+fn counted_address(address: FactValue<'_>) -> FactValue<'_> {
+    let parsed = std::str::from_utf8(address.as_bytes()).ok().and_then(|text| text.parse().ok());
+    parsed.map_or(address, |parsed| FactValue::from(ClientAddress::network(parsed)))
 }
 
 /// Returns a fact with a built-in source. Headers with secrets are facts only as digests.
@@ -187,7 +195,7 @@ fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8
 mod tests {
     use http::Request;
     use tollgate::policy::secret_digest;
-    use tollgate::{Limit, Policy};
+    use tollgate::{Facts, Limit, Policy};
 
     use super::{FactSources, Header, RequestHead};
 
@@ -198,6 +206,14 @@ mod tests {
     fn policy(rules: &str) -> Policy {
         let text = format!("version: 1\nrules:\n{rules}");
         Policy::from_yaml("p.yaml", &text, Limit::block()).unwrap()
+    }
+
+    impl FactSources {
+        fn gather<'r>(&'r self, policy: &'r Policy, request: &RequestHead<'r>) -> Facts<'r> {
+            let mut facts = Facts::new();
+            self.gather_into(&mut facts, policy, request);
+            facts
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-use tollgate::net;
+use tollgate::{FactValue, net};
 
 use super::{FactSource, RequestHead};
 use crate::address::ClientAddress;
@@ -35,29 +35,37 @@ pub(crate) fn peer_ip(request: &RequestHead<'_>) -> Option<IpAddr> {
 }
 
 /// Returns the peer address in full, for matching.
-pub(super) fn address<'r>(request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
-    let peer = peer_ip(request)?.to_canonical();
-    Some(Cow::Owned(net::address_text(peer).into_bytes()))
+pub(super) fn address<'r>(request: &RequestHead<'r>) -> Option<FactValue<'r>> {
+    Some(FactValue::from(peer_ip(request)?.to_canonical()))
 }
 
 /// Returns the peer address as it is counted, IPv6 by its /64.
-pub(super) fn network<'r>(request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
-    Some(Cow::Owned(ClientAddress::fact_value(peer_ip(request)?).into_bytes()))
+#[inline]
+pub(super) fn network<'r>(request: &RequestHead<'r>) -> Option<FactValue<'r>> {
+    Some(FactValue::from(ClientAddress::network(peer_ip(request)?)))
+}
+
+impl ClientAddress {
+    /// Returns the address for a fact: in full for `ip`, and as it is counted for any other fact.
+    fn address_for(&self, fact: &str, request: &RequestHead<'_>) -> Option<IpAddr> {
+        let client = self.resolve(peer_ip(request)?, request.headers);
+        Some(if fact == "ip" { client } else { Self::network(client) })
+    }
 }
 
 /// The fact `ip` is the full address, so that rules can match it. Any other fact, such as `client`, is the address as it
 /// is counted.
 impl FactSource for ClientAddress {
     fn value<'r>(&'r self, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
-        let client = self.resolve(peer_ip(request)?, request.headers);
-        Some(Cow::Owned(Self::fact_value(client).into_bytes()))
+        self.value_as("client", request)
     }
 
     fn value_as<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
-        if fact != "ip" {
-            return self.value(request);
-        }
-        let client = self.resolve(peer_ip(request)?, request.headers);
-        Some(Cow::Owned(net::address_text(client).into_bytes()))
+        let address = self.address_for(fact, request)?;
+        Some(Cow::Owned(net::address_text(address).into_bytes()))
+    }
+
+    fn fact_value<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<FactValue<'r>> {
+        self.address_for(fact, request).map(FactValue::from)
     }
 }

@@ -1,31 +1,29 @@
 //! Admission: decides a request before the service receives it.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tollgate::{
-    ActivePolicy, Facts, LimiterError, MAX_FACT_LENGTH, Observer, Outcome, PathError, Query,
-    Receipt, Refusal, Request, Store, StoreError, StoreErrorKind,
+    ActivePolicy, Facts, LimiterError, MAX_FACT_LENGTH, Observer, Outcome, PathError, Receipt,
+    Refusal, Store, StoreErrorKind,
 };
 
 use super::cost::AdmissionCharge;
 use super::decision::RateLimitDecision;
 use super::deferred_charge::DeferredCharge;
-use super::headers::HeaderValues;
 use super::in_flight::{InFlight, PendingCharge};
 use super::settings::{ErrorAction, Settings};
 use super::slot_guard::{AcquiredSlots, SlotGuard};
 use crate::background::RunToCompletion;
 use crate::facts::RequestHead;
 
-/// The result of admission.
+/// The result of admission. Refusals are boxed, so that admissions, which are more frequent, are cheap to move.
 pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
-    Refused(Response<Bytes>),
+    Refused(Box<Response<Bytes>>),
     /// With the decision to insert into the request extensions, if the layer exposes it.
     Admitted(InFlight<S, O>, Option<RateLimitDecision>),
 }
@@ -34,18 +32,9 @@ pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
 pub(super) type AdmissionFuture<S, O> =
     Pin<Box<dyn Future<Output = (Parts, Admission<S, O>)> + Send>>;
 
-/// The owned part of a decision.
-enum Decided {
-    Refused(Response<Bytes>),
-    Admitted(Admitted),
-}
-
-struct Admitted {
-    header_values: HeaderValues,
-    slots: Option<AcquiredSlots>,
-    receipt: Option<Receipt>,
-    exposed: Option<RateLimitDecision>,
-}
+/// What a request is decided by: the policy, the facts, and the charge at admission.
+type Basis<'a, 'f, O> =
+    (&'a Arc<ActivePolicy<<O as Observer>::Handles>>, &'a Facts<'f>, AdmissionCharge);
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     /// Decides with a store that may have to wait for a reply.
@@ -56,7 +45,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         let (settings, policy) = (Arc::clone(settings), settings.limiter.active_policy());
         let holds_slots = policy.policy().holds_slots();
         let admission = async move {
-            let admission = Self::decide(&settings, policy, &RequestHead::from(&head)).await;
+            let admission = Self::decide(&settings, &policy, &RequestHead::from(&head)).await;
             (head, admission)
         };
         if holds_slots {
@@ -66,110 +55,116 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         Box::pin(admission)
     }
 
-    /// Decides with a store that replies in one poll. This avoids boxing a future and cloning the service.
-    pub(super) fn decide_now(settings: &Arc<Settings<S, O>>, request: &RequestHead<'_>) -> Self {
-        let admission = pin!(Self::decide(settings, settings.limiter.active_policy(), request));
-        match admission.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(admission) => admission,
-            Poll::Pending => {
-                let message = "the store declares IS_IMMEDIATE but did not complete in one poll";
-                let error = StoreError::new(StoreErrorKind::Timeout, message);
-                settings.on_limiter_error(&LimiterError::from(error), request)
-            }
-        }
-    }
-
     async fn decide(
         settings: &Arc<Settings<S, O>>,
-        policy: Arc<ActivePolicy<O::Handles>>,
+        policy: &Arc<ActivePolicy<O::Handles>>,
         request: &RequestHead<'_>,
     ) -> Self {
-        if request.uri.path().len() > MAX_FACT_LENGTH {
-            let refusal = Refusal::of_path(PathError::TooLong);
-            return Self::Refused(settings.refusals.respond_undecided(
-                refusal,
-                request,
-                &settings.headers,
-            ));
+        if let Some(refused) = settings.refuse_long_path(request) {
+            return refused;
         }
         let charge = settings.cost.at_admission(request);
-        // Values held across the await enlarge the future of every request, so keep them few.
-        let (query, kept_facts) = settings.query(&policy, request, charge);
-        let on_outcome = |outcome: &Outcome<'_, '_>| settings.on_outcome(outcome, request);
-        let decided =
-            settings.limiter.decide_with(&policy, charge.verb(), &query, on_outcome).await;
-        drop(query);
-        match decided {
-            Ok(Decided::Refused(response)) => Self::Refused(response),
-            Ok(Decided::Admitted(Admitted { header_values, slots, receipt, exposed })) => {
-                let slots = slots.map(|slots| SlotGuard::new(&settings.limiter, slots));
-                let pending = match (kept_facts, receipt) {
-                    (Some(facts), Some(receipt)) => {
-                        let taken = (charge.cost(), receipt);
-                        let deferred =
-                            DeferredCharge::new(Arc::clone(settings), policy, facts, taken);
-                        PendingCharge::new(Box::new(deferred), charge)
-                    }
-                    _ => PendingCharge::None,
-                };
-                let settings = Arc::clone(settings);
-                Self::Admitted(InFlight::new(settings, header_values, slots, pending), exposed)
-            }
-            Err(error) => settings.on_limiter_error(&error, request),
+        // Filled in place: facts are costly to move.
+        let mut facts = Facts::new();
+        settings.sources.gather_into(&mut facts, policy.policy(), request);
+        let facts = &facts;
+        let read = |outcome: &Outcome<'_, '_>| {
+            settings.on_outcome(outcome, request, (policy, facts, charge))
+        };
+        let (verb, query) = (charge.verb(), (facts, charge.cost()));
+        let decided = settings.limiter.decide_facts(policy, verb, query, read).await;
+        decided.unwrap_or_else(|error| settings.on_limiter_error(&error, request))
+    }
+
+    /// Decides with a store that replies in one poll. This avoids boxing a future and cloning the service.
+    #[inline]
+    pub(super) fn decide_now(settings: &Arc<Settings<S, O>>, request: &RequestHead<'_>) -> Self {
+        if let Some(refused) = settings.refuse_long_path(request) {
+            return refused;
         }
+        settings.limiter.with_active_policy(|policy| {
+            let charge = settings.cost.at_admission(request);
+            // Filled in place: facts are costly to move.
+            let mut facts = Facts::new();
+            settings.sources.gather_into(&mut facts, policy.policy(), request);
+            let facts = &facts;
+            let read = |outcome: &Outcome<'_, '_>| {
+                settings.on_outcome(outcome, request, (policy, facts, charge))
+            };
+            let (verb, query) = (charge.verb(), (facts, charge.cost()));
+            let decided = settings.limiter.decide_now(policy, verb, query, read);
+            decided.unwrap_or_else(|error| settings.on_limiter_error(&error, request))
+        })
     }
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
-    /// Returns the query, and an owned copy of its facts if a charge is settled after the response.
+    /// Refuses a path that is too long for a fact, because a truncated path could miss its rule.
     #[inline]
-    fn query<'r>(
-        &'r self,
-        policy: &'r ActivePolicy<O::Handles>,
-        request: &RequestHead<'r>,
-        charge: AdmissionCharge,
-    ) -> (Query<'r>, Option<Box<Facts<'static>>>) {
-        let facts = self.sources.gather(policy.policy(), request);
-        let is_kept = self.cost.is_settled_after_response();
-        let kept_facts = is_kept.then(|| Box::new(facts.clone().into_owned()));
-        (Query::ByPolicy(Request::new(facts).with_cost(charge.cost())), kept_facts)
+    fn refuse_long_path(&self, request: &RequestHead<'_>) -> Option<Admission<S, O>> {
+        let is_long = request.uri.path().len() > MAX_FACT_LENGTH;
+        is_long.then(|| self.refuse(Refusal::of_path(PathError::TooLong), request))
     }
 
-    fn on_outcome(&self, outcome: &Outcome<'_, '_>, request: &RequestHead<'_>) -> Decided {
-        match self.refusals.respond_to(outcome, request, &self.headers) {
-            Some(refusal) => Decided::Refused(refusal),
-            None => {
-                let is_settled_later = self.cost.is_settled_after_response();
-                let expose = || RateLimitDecision::new(outcome.to_owned_decision());
-                Decided::Admitted(Admitted {
-                    header_values: self.headers.values(outcome.decision),
-                    slots: AcquiredSlots::from_outcome(outcome),
-                    receipt: is_settled_later.then(|| Receipt::of(outcome)),
-                    exposed: self.exposes_decision.then(expose),
-                })
-            }
-        }
+    /// Refuses a request that the limiter did not decide.
+    #[inline(never)]
+    fn refuse(&self, refusal: Refusal<'_>, request: &RequestHead<'_>) -> Admission<S, O> {
+        let response = self.refusals.respond_undecided(refusal, request, &self.headers);
+        Admission::Refused(Box::new(response))
     }
 
-    fn on_limiter_error(
+    #[inline]
+    fn on_outcome(
         self: &Arc<Self>,
-        error: &LimiterError,
+        outcome: &Outcome<'_, '_>,
         request: &RequestHead<'_>,
+        basis: Basis<'_, '_, O>,
     ) -> Admission<S, O> {
+        if !outcome.decision.is_allowed()
+            && let Some(refusal) = self.refusals.respond_to(outcome, request, &self.headers)
+        {
+            return Admission::Refused(Box::new(refusal));
+        }
+        let mut in_flight = InFlight::new(self.headers.values(outcome.decision));
+        if outcome.permit.is_some() || self.cost.is_settled_after_response() {
+            let slots = AcquiredSlots::from_outcome(outcome);
+            let slots = slots.map(|slots| SlotGuard::new(&self.limiter, slots));
+            in_flight = in_flight.with_duties(self, slots, self.pending_charge(outcome, basis));
+        }
+        let expose = || RateLimitDecision::new(outcome.to_owned_decision());
+        Admission::Admitted(in_flight, self.exposes_decision.then(expose))
+    }
+
+    /// Returns the charge that is settled after the response, with its own copy of the facts.
+    fn pending_charge(
+        self: &Arc<Self>,
+        outcome: &Outcome<'_, '_>,
+        (policy, facts, charge): Basis<'_, '_, O>,
+    ) -> PendingCharge<S, O> {
+        if !self.cost.is_settled_after_response() {
+            return PendingCharge::None;
+        }
+        let facts = Box::new(facts.clone().into_owned());
+        let taken = (charge.cost(), Receipt::of(outcome));
+        let (settings, policy) = (Arc::clone(self), Arc::clone(policy));
+        let deferred = DeferredCharge::new(settings, policy, facts, taken);
+        PendingCharge::new(Box::new(deferred), charge)
+    }
+
+    #[inline(never)]
+    fn on_limiter_error(&self, error: &LimiterError, request: &RequestHead<'_>) -> Admission<S, O> {
         self.report_error(error);
-        let refuse = |refusal: Refusal<'_>| {
-            Admission::Refused(self.refusals.respond_undecided(refusal, request, &self.headers))
-        };
         match (self.error_action, error) {
             // The store still counts: passing the request on would exceed limits whenever there are many requests.
             (_, LimiterError::Store(error)) if error.kind() == StoreErrorKind::Overloaded => {
-                refuse(Refusal::overloaded())
+                self.refuse(Refusal::overloaded(), request)
             }
             // Otherwise a client could bypass its limits by matching more rules than a plan can hold.
-            (ErrorAction::Refuse, _) | (_, LimiterError::Plan(_)) => refuse(Refusal::undecided()),
+            (ErrorAction::Refuse, _) | (_, LimiterError::Plan(_)) => {
+                self.refuse(Refusal::undecided(), request)
+            }
             (ErrorAction::Allow, _) => {
-                let (settings, no_headers) = (Arc::clone(self), HeaderValues::default());
-                let in_flight = InFlight::new(settings, no_headers, None, PendingCharge::None);
+                let in_flight = InFlight::new(self.headers.values_without_decision());
                 Admission::Admitted(in_flight, None)
             }
         }

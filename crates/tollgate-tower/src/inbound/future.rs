@@ -2,19 +2,20 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response, response};
+use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tollgate::{Observer, Store};
 use tower_service::Service;
 
 use super::admission::{Admission, AdmissionFuture};
-use super::body::{BodyEnd, ResponseBody};
-use super::in_flight::{FinishResponse, InFlight, Settlement};
+use super::body::ResponseBody;
+use super::in_flight::{InFlight, Settlement, UnsentResponse};
 
 pin_project! {
     /// The response future of [`RateLimit`](crate::RateLimit).
@@ -42,22 +43,22 @@ pin_project! {
         // Waiting for the decision of the store.
         Deciding { admission: AdmissionFuture<S, O>, service_and_body: Option<(V, A)> },
         // Waiting for the service.
-        Serving { #[pin] future: F, in_flight: Option<InFlight<S, O>> },
+        Serving { #[pin] future: F, in_flight: InFlight<S, O> },
         // Waiting for a refund or debit before the response is sent.
-        Settling { settlement: Settlement, response: Option<UnsentResponse<B, S, O>> },
+        Settling { settlement: Settlement, response: Option<Box<UnsentResponse<B, S, O>>> },
         // Refused without calling the service.
-        Refused { refusal: Option<Response<Bytes>> },
+        Refused { refusal: Option<Box<Response<Bytes>>> },
     }
 }
 
 impl<V, A, B, F, S: Store + 'static, O: Observer + 'static> ResponseFuture<V, A, B, F, S, O> {
     /// Calls the service without a limit.
-    pub(super) const fn skipped(future: F) -> Self {
-        Self { state: State::Serving { future, in_flight: None } }
+    pub(super) fn skipped(future: F) -> Self {
+        Self::admitted(future, InFlight::default())
     }
 
     pub(super) const fn admitted(future: F, in_flight: InFlight<S, O>) -> Self {
-        Self { state: State::Serving { future, in_flight: Some(in_flight) } }
+        Self { state: State::Serving { future, in_flight } }
     }
 
     /// Calls the service with this body if the request is admitted.
@@ -65,7 +66,7 @@ impl<V, A, B, F, S: Store + 'static, O: Observer + 'static> ResponseFuture<V, A,
         Self { state: State::Deciding { admission, service_and_body: Some((service, body)) } }
     }
 
-    pub(super) const fn refused(refusal: Response<Bytes>) -> Self {
+    pub(super) const fn refused(refusal: Box<Response<Bytes>>) -> Self {
         Self { state: State::Refused { refusal: Some(refusal) } }
     }
 }
@@ -103,24 +104,31 @@ where
                                 head.extensions.insert(decision);
                             }
                             let future = service.call(Request::from_parts(head, body));
-                            State::Serving { future, in_flight: Some(in_flight) }
+                            State::Serving { future, in_flight }
                         }
                     }
                 }
                 StateProjection::Serving { future, in_flight } => {
-                    match on_service_result(ready!(future.poll(context)), in_flight.take()) {
-                        ServiceResult::Respond(response) => return Poll::Ready(response),
-                        ServiceResult::Settle(settlement, response) => {
+                    let result = ready!(future.poll(context));
+                    let in_flight = mem::take(in_flight);
+                    let response = match result {
+                        Ok(response) => response,
+                        Err(error) => {
+                            in_flight.on_service_error();
+                            return Poll::Ready(Err(error));
+                        }
+                    };
+                    match in_flight.on_response(response) {
+                        Ok(response) => return Poll::Ready(Ok(response)),
+                        Err((settlement, response)) => {
                             State::Settling { settlement, response: Some(response) }
                         }
                     }
                 }
                 StateProjection::Settling { settlement, response } => {
                     let settled = ready!(Pin::new(settlement).poll(context));
-                    let Some((head, body, finish)) = response.take() else {
-                        return Poll::Pending;
-                    };
-                    return Poll::Ready(Ok(finish.respond(head, body, settled)));
+                    let Some(response) = response.take() else { return Poll::Pending };
+                    return Poll::Ready(Ok(response.finish(settled)));
                 }
                 StateProjection::Refused { refusal } => {
                     let Some(refusal) = refusal.take() else { return Poll::Pending };
@@ -129,35 +137,5 @@ where
             };
             state.set(next);
         }
-    }
-}
-
-/// A response and what to add to it before it is sent.
-type UnsentResponse<B, S, O> = (response::Parts, B, FinishResponse<S, O>);
-
-/// What follows the result of the service.
-enum ServiceResult<B, E, S: Store + 'static, O: Observer + 'static> {
-    Respond(Result<Response<ResponseBody<B>>, E>),
-    Settle(Settlement, UnsentResponse<B, S, O>),
-}
-
-fn on_service_result<B: Body, E, S: Store + 'static, O: Observer + 'static>(
-    result: Result<Response<B>, E>,
-    in_flight: Option<InFlight<S, O>>,
-) -> ServiceResult<B, E, S, O> {
-    let (head, body) = match result {
-        Ok(response) => response.into_parts(),
-        Err(error) => {
-            in_flight.into_iter().for_each(InFlight::on_service_error);
-            return ServiceResult::Respond(Err(error));
-        }
-    };
-    let Some(in_flight) = in_flight else {
-        let body = ResponseBody::from_service(body, BodyEnd::default());
-        return ServiceResult::Respond(Ok(Response::from_parts(head, body)));
-    };
-    match in_flight.on_response(&head, &body) {
-        (finish, None) => ServiceResult::Respond(Ok(finish.respond(head, body, None))),
-        (finish, Some(settlement)) => ServiceResult::Settle(settlement, (head, body, finish)),
     }
 }

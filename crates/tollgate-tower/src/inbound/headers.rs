@@ -4,26 +4,38 @@ use http::header::{ACCESS_CONTROL_EXPOSE_HEADERS, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tollgate::{Decision, FieldValue, HeaderStyle};
 
+use super::number_value::{EMPTY, number_values};
+
 /// Encodes decisions as headers in the configured styles.
 #[derive(Debug)]
 pub(super) struct HeaderWriter {
     styles: Vec<HeaderStyle>,
-    /// The field names of all styles in order, built once because building validates them.
-    names: Vec<HeaderName>,
     expose_value: Option<HeaderValue>,
     is_exposed: bool,
 }
 
 impl Default for HeaderWriter {
     fn default() -> Self {
-        let styles = vec![HeaderStyle::XUnix];
-        Self { names: field_names(&styles), styles, expose_value: None, is_exposed: false }
+        Self { styles: vec![HeaderStyle::XUnix], expose_value: None, is_exposed: false }
     }
 }
 
-/// The values of all fields for one decision, in the order of the names. Empty if no limit applies.
+/// The headers for one decision.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeaderValues(Vec<HeaderValue>);
+pub(super) enum HeaderValues {
+    #[default]
+    None,
+    /// The headers of one style. Numbers are formatted when the response is sent, into its header map.
+    Numbers(&'static [HeaderName], [u64; 3]),
+    /// The headers of several styles or with texts, and the value that exposes them to scripts of browsers.
+    Many(Box<ManyValues>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ManyValues {
+    fields: Vec<(&'static HeaderName, HeaderValue)>,
+    expose_value: Option<HeaderValue>,
+}
 
 impl HeaderWriter {
     pub(super) fn set_styles(&mut self, styles: impl IntoIterator<Item = HeaderStyle>) {
@@ -33,7 +45,6 @@ impl HeaderWriter {
                 self.styles.push(style);
             }
         }
-        self.names = field_names(&self.styles);
         self.update_expose_value();
     }
 
@@ -52,7 +63,7 @@ impl HeaderWriter {
     /// Returns the name of every header that may be added, without duplicates.
     pub(super) fn exposed_names(&self) -> Vec<HeaderName> {
         let mut exposed: Vec<HeaderName> = Vec::new();
-        for name in self.names.iter().chain([&RETRY_AFTER]) {
+        for name in self.styles.iter().flat_map(|style| names(*style)).chain([&RETRY_AFTER]) {
             if !exposed.contains(name) {
                 exposed.push(name.clone());
             }
@@ -60,34 +71,80 @@ impl HeaderWriter {
         exposed
     }
 
+    /// Returns the headers for a decision.
+    #[inline]
     pub(super) fn values(&self, decision: &Decision<'_>) -> HeaderValues {
-        let mut values = HeaderValues(Vec::with_capacity(self.names.len()));
-        for style in &self.styles {
-            style.write(decision, |_, value| values.0.push(header_value(value)));
+        match (&*self.styles, &self.expose_value) {
+            ([], None) => HeaderValues::None,
+            ([style], None) if *style != HeaderStyle::Draft11 => {
+                let numbers = style.numbers(decision);
+                numbers.map_or(HeaderValues::None, |numbers| {
+                    HeaderValues::Numbers(names(*style), numbers)
+                })
+            }
+            _ => self.many_values(Some(decision)),
         }
-        values
     }
 
+    /// Returns the headers of a response without a decision.
+    pub(super) fn values_without_decision(&self) -> HeaderValues {
+        match self.expose_value {
+            Some(_) => self.many_values(None),
+            None => HeaderValues::None,
+        }
+    }
+
+    #[inline(never)]
+    fn many_values(&self, decision: Option<&Decision<'_>>) -> HeaderValues {
+        let mut fields = Vec::new();
+        for (style, decision) in self.styles.iter().zip(decision.into_iter().cycle()) {
+            let mut names = names(*style).iter();
+            style.write(decision, |_, value| {
+                fields.extend(names.next().map(|name| (name, header_value(value))));
+            });
+        }
+        let expose_value = self.expose_value.clone();
+        HeaderValues::Many(Box::new(ManyValues { fields, expose_value }))
+    }
+}
+
+impl HeaderValues {
     /// Writes the headers. If the response already has them with a smaller remaining amount (from an inner layer), it
     /// keeps them: of several limits, the headers describe the most restrictive.
-    pub(super) fn write(&self, headers: &mut HeaderMap, values: HeaderValues) {
-        let mut replaced = Vec::new();
-        for (name, value) in self.names.iter().zip(values.0) {
-            if let Some(previous) = headers.insert(name, value) {
-                replaced.push((name, previous));
+    #[inline]
+    pub(super) fn write(self, headers: &mut HeaderMap) {
+        match self {
+            Self::None => {}
+            Self::Numbers(names, numbers) => {
+                insert_strictest(headers, names.iter().zip(number_values(numbers)));
+            }
+            Self::Many(many) => {
+                insert_strictest(headers, many.fields.into_iter());
+                if let Some(expose_value) = many.expose_value {
+                    headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, expose_value);
+                }
             }
         }
-        let is_previous_stricter = replaced.iter().any(|(name, previous)| {
-            let current = headers.get(*name).and_then(|value| remaining(name, value));
-            remaining(name, previous).is_some_and(|previous| Some(previous) < current)
-        });
-        if is_previous_stricter {
-            for (name, previous) in replaced {
-                headers.insert(name, previous);
-            }
+    }
+}
+
+fn insert_strictest(
+    headers: &mut HeaderMap,
+    fields: impl Iterator<Item = (&'static HeaderName, HeaderValue)>,
+) {
+    let mut replaced = Vec::new();
+    for (name, value) in fields {
+        if let Some(previous) = headers.insert(name, value) {
+            replaced.push((name, previous));
         }
-        if let Some(expose_value) = &self.expose_value {
-            headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, expose_value.clone());
+    }
+    let is_previous_stricter = replaced.iter().any(|(name, previous)| {
+        let current = headers.get(*name).and_then(|value| remaining(name, value));
+        remaining(name, previous).is_some_and(|previous| Some(previous) < current)
+    });
+    if is_previous_stricter {
+        for (name, previous) in replaced {
+            headers.insert(name, previous);
         }
     }
 }
@@ -103,30 +160,46 @@ fn remaining(name: &HeaderName, value: &HeaderValue) -> Option<u64> {
     after.split(';').next()?.parse().ok()
 }
 
-/// Returns the field names in the order in which the styles write their fields.
-fn field_names(styles: &[HeaderStyle]) -> Vec<HeaderName> {
-    let fields = styles.iter().flat_map(|style| style.fields());
-    fields.map(|name| HeaderName::from_static(name)).collect()
+static X_NAMES: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+static DRAFT_6_NAMES: [HeaderName; 3] = [
+    HeaderName::from_static("ratelimit-limit"),
+    HeaderName::from_static("ratelimit-remaining"),
+    HeaderName::from_static("ratelimit-reset"),
+];
+static DRAFT_11_NAMES: [HeaderName; 2] =
+    [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
+
+/// Returns the [fields](HeaderStyle::fields) of a style as header names.
+fn names(style: HeaderStyle) -> &'static [HeaderName] {
+    match style {
+        HeaderStyle::XUnix | HeaderStyle::XDelta => &X_NAMES,
+        HeaderStyle::Draft6 => &DRAFT_6_NAMES,
+        HeaderStyle::Draft11 => &DRAFT_11_NAMES,
+        _ => &[],
+    }
 }
 
-/// Formats a number with one small allocation; `HeaderValue::from` needs two. Texts consist of limit names and
-/// numbers, so they are printable.
+/// Texts consist of limit names and numbers, so they are printable.
 fn header_value(value: FieldValue) -> HeaderValue {
-    let value = match value {
-        FieldValue::Number(number) => HeaderValue::from_str(itoa::Buffer::new().format(number)),
-        FieldValue::Text(text) => return text.try_into().unwrap_or(EMPTY),
-    };
-    value.unwrap_or(EMPTY)
+    match value {
+        FieldValue::Number(number) => {
+            let [value] = number_values([number]);
+            value
+        }
+        FieldValue::Text(text) => text.try_into().unwrap_or(EMPTY),
+    }
 }
-
-const EMPTY: HeaderValue = HeaderValue::from_static("");
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
+    use http::{HeaderMap, HeaderName};
     use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
 
-    use super::HeaderWriter;
+    use super::{HeaderWriter, names};
 
     #[test]
     fn keeps_existing_header_only_if_it_is_stricter() {
@@ -135,19 +208,46 @@ mod tests {
         for (existing, expected) in [("many", "10"), ("12", "10"), ("3", "3")] {
             let mut headers = HeaderMap::new();
             headers.insert("x-ratelimit-remaining", existing.parse().unwrap());
-            writer.write(&mut headers, writer.values(&limiter.peek("c1")));
+            writer.values(&limiter.peek("c1")).write(&mut headers);
             assert_eq!(headers["x-ratelimit-remaining"], expected, "{existing}");
         }
     }
 
     /// Names and values are zipped, so both must have the same order.
     #[test]
-    fn values_are_written_in_the_order_of_the_names() {
+    fn names_are_those_of_the_style_in_the_order_of_the_values() {
         let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
         for style in HeaderStyle::ALL {
+            let names: Vec<_> = names(style).iter().map(HeaderName::as_str).collect();
+            assert_eq!(names, style.fields());
             let mut written = Vec::new();
             style.write(&limiter.take("c1"), |name, _| written.push(name));
             assert_eq!(written, style.fields());
+        }
+    }
+
+    /// One style is written without the intermediate list of several styles.
+    #[test]
+    fn one_style_has_the_same_headers_as_one_of_several() {
+        let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
+        let decision = limiter.take("c1");
+        for style in HeaderStyle::ALL {
+            let headers = |styles: &[HeaderStyle]| {
+                let mut writer = HeaderWriter::default();
+                writer.set_styles(styles.iter().copied());
+                let mut headers = HeaderMap::new();
+                writer.values(&decision).write(&mut headers);
+                headers
+            };
+            let one = headers(&[style]);
+            assert_eq!(one.len(), style.fields().len());
+            let others: Vec<_> = HeaderStyle::ALL
+                .into_iter()
+                .filter(|other| other.fields() != style.fields())
+                .chain([style])
+                .collect();
+            let all = headers(&others);
+            assert!(one.iter().all(|(name, value)| all[name] == value), "{style:?}");
         }
     }
 }

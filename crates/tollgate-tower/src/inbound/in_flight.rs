@@ -14,12 +14,24 @@ use super::settings::Settings;
 use super::slot_guard::SlotGuard;
 use crate::background::{RunToCompletion, run_in_background};
 
-/// An admitted request that the service is processing.
+/// A request that the service is processing. Most requests need nothing but headers on their response; the default is
+/// a request that is not limited.
 pub(super) struct InFlight<S: Store + 'static, O: Observer + 'static> {
-    settings: Arc<Settings<S, O>>,
     header_values: HeaderValues,
+    duties: Option<Box<Duties<S, O>>>,
+}
+
+/// What the layer does when the response is known, or when its body ends.
+struct Duties<S: Store + 'static, O: Observer + 'static> {
+    settings: Arc<Settings<S, O>>,
     slots: Option<SlotGuard>,
     pending: PendingCharge<S, O>,
+}
+
+impl<S: Store + 'static, O: Observer + 'static> Default for InFlight<S, O> {
+    fn default() -> Self {
+        Self::new(HeaderValues::None)
+    }
 }
 
 /// What remains to be settled when the response is known.
@@ -35,6 +47,10 @@ pub(super) enum PendingCharge<S: Store + 'static, O: Observer + 'static> {
 /// the header values after it.
 pub(super) type Settlement = RunToCompletion<Option<HeaderValues>>;
 
+/// The response to send, or a settlement that must complete first, and then the response.
+type AfterService<B, S, O> =
+    Result<Response<ResponseBody<B>>, (Settlement, Box<UnsentResponse<B, S, O>>)>;
+
 impl<S: Store + 'static, O: Observer + 'static> PendingCharge<S, O> {
     pub(super) const fn new(
         charge: Box<DeferredCharge<S, O>>,
@@ -48,49 +64,40 @@ impl<S: Store + 'static, O: Observer + 'static> PendingCharge<S, O> {
 }
 
 impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
-    pub(super) const fn new(
-        settings: Arc<Settings<S, O>>,
-        header_values: HeaderValues,
+    pub(super) const fn new(header_values: HeaderValues) -> Self {
+        Self { header_values, duties: None }
+    }
+
+    pub(super) fn with_duties(
+        self,
+        settings: &Arc<Settings<S, O>>,
         slots: Option<SlotGuard>,
         pending: PendingCharge<S, O>,
     ) -> Self {
-        Self { settings, header_values, slots, pending }
+        let duties = Duties { settings: Arc::clone(settings), slots, pending };
+        Self { duties: Some(Box::new(duties)), ..self }
     }
 
-    /// Handles the response head. Returns how to finish the response, and the settlement that must complete first.
-    pub(super) fn on_response<B: Body>(
-        self,
-        head: &response::Parts,
-        body: &B,
-    ) -> (FinishResponse<S, O>, Option<Settlement>) {
-        let Self { settings, header_values, slots, pending } = self;
-        let (settlement, unpaid) = match pending {
-            PendingCharge::None => (None, None),
-            PendingCharge::Refundable(_) if settings.cost.counts(head) => (None, None),
-            PendingCharge::Refundable(charge) => {
-                (Some(RunToCompletion::new(charge.refund())), None)
-            }
-            PendingCharge::Unpaid(unpaid) => {
-                match (settings.response_cost(head, body), unpaid.into_charge()) {
-                    (ResponseCost::Known(cost), Some(charge)) => {
-                        (Some(RunToCompletion::new(charge.debit(cost))), None)
-                    }
-                    (_, charge) => (None, charge),
-                }
-            }
-        };
-        (FinishResponse { settings, header_values, slots, unpaid }, settlement)
+    /// Handles the response of the service.
+    #[inline]
+    pub(super) fn on_response<B: Body>(self, mut response: Response<B>) -> AfterService<B, S, O> {
+        if let Some(duties) = self.duties {
+            return duties.on_response(response, self.header_values);
+        }
+        self.header_values.write(response.headers_mut());
+        Ok(response.map(|body| ResponseBody::from_service(body, BodyEnd::default())))
     }
 
     /// Handles an error of the service, which counts as a response with status 500.
     pub(super) fn on_service_error(self) {
+        let Some(duties) = self.duties else { return };
         let (mut head, ()) = Response::new(()).into_parts();
         head.status = StatusCode::INTERNAL_SERVER_ERROR;
-        if self.settings.cost.counts(&head) {
+        if duties.settings.cost.counts(&head) {
             // Dropping an unpaid charge debits it.
             return;
         }
-        match self.pending {
+        match duties.pending {
             PendingCharge::None => {}
             PendingCharge::Refundable(charge) => {
                 run_in_background(async move { drop(charge.refund().await) });
@@ -100,26 +107,55 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
     }
 }
 
-/// What to add to a response before it is sent.
-pub(super) struct FinishResponse<S: Store + 'static, O: Observer + 'static> {
+impl<S: Store + 'static, O: Observer + 'static> Duties<S, O> {
+    #[inline(never)]
+    fn on_response<B: Body>(
+        self,
+        response: Response<B>,
+        header_values: HeaderValues,
+    ) -> AfterService<B, S, O> {
+        let Self { settings, slots, pending } = self;
+        let (head, body) = response.into_parts();
+        let (settlement, unpaid) = match pending {
+            PendingCharge::None => (None, None),
+            PendingCharge::Refundable(_) if settings.cost.counts(&head) => (None, None),
+            PendingCharge::Refundable(charge) => {
+                (Some(RunToCompletion::new(charge.refund())), None)
+            }
+            PendingCharge::Unpaid(unpaid) => {
+                match (settings.response_cost(&head, &body), unpaid.into_charge()) {
+                    (ResponseCost::Known(cost), Some(charge)) => {
+                        (Some(RunToCompletion::new(charge.debit(cost))), None)
+                    }
+                    (_, charge) => (None, charge),
+                }
+            }
+        };
+        let response = Response::from_parts(head, body);
+        let unsent = UnsentResponse { response, settings, header_values, slots, unpaid };
+        match settlement {
+            Some(settlement) => Err((settlement, Box::new(unsent))),
+            None => Ok(unsent.finish(None)),
+        }
+    }
+}
+
+/// A response and what to add to it before it is sent.
+pub(super) struct UnsentResponse<B, S: Store + 'static, O: Observer + 'static> {
+    response: Response<B>,
     settings: Arc<Settings<S, O>>,
     header_values: HeaderValues,
     slots: Option<SlotGuard>,
     unpaid: Option<Box<DeferredCharge<S, O>>>,
 }
 
-impl<S: Store + 'static, O: Observer + 'static> FinishResponse<S, O> {
+impl<B, S: Store + 'static, O: Observer + 'static> UnsentResponse<B, S, O> {
     /// Adds the headers (those after a settlement if there was one) and the action for the end of the body.
-    pub(super) fn respond<B>(
-        self,
-        mut head: response::Parts,
-        body: B,
-        settled: Option<HeaderValues>,
-    ) -> Response<ResponseBody<B>> {
-        let Self { settings, header_values, slots, unpaid } = self;
-        settings.headers.write(&mut head.headers, settled.unwrap_or(header_values));
+    pub(super) fn finish(self, settled: Option<HeaderValues>) -> Response<ResponseBody<B>> {
+        let Self { mut response, settings, header_values, slots, unpaid } = self;
+        settled.unwrap_or(header_values).write(response.headers_mut());
         let body_end = settings.body_end(slots, unpaid);
-        Response::from_parts(head, ResponseBody::from_service(body, body_end))
+        response.map(|body| ResponseBody::from_service(body, body_end))
     }
 }
 

@@ -11,6 +11,7 @@ mod grpc;
 mod headers;
 mod in_flight;
 mod layer;
+mod number_value;
 mod refusal;
 mod service;
 mod settings;

@@ -35,7 +35,6 @@ pub struct RefusedRequest<'r> {
     refusal: &'r Refusal<'r>,
     request: RequestHead<'r>,
     style: RefusalStyle,
-    header_writer: &'r HeaderWriter,
     header_values: HeaderValues,
 }
 
@@ -88,7 +87,7 @@ impl<'r> RefusedRequest<'r> {
         } else {
             http_response(self.refusal, self.style)
         };
-        self.header_writer.write(response.headers_mut(), self.header_values.clone());
+        self.header_values.clone().write(response.headers_mut());
         response
     }
 
@@ -146,7 +145,6 @@ impl RefusalResponder {
             refusal: &refusal,
             request: *request,
             style: self.style,
-            header_writer,
             header_values: header_writer.values(outcome.decision),
         };
         Some(self.respond(&refused))
@@ -166,8 +164,7 @@ impl RefusalResponder {
             refusal: &refusal,
             request: *request,
             style: self.style,
-            header_writer,
-            header_values: HeaderValues::default(),
+            header_values: header_writer.values_without_decision(),
         })
     }
 

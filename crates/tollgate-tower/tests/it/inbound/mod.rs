@@ -1,5 +1,6 @@
 //! Tests of the inbound layer.
 
+mod allocation;
 mod client_disconnects;
 mod concurrency;
 mod cost;
