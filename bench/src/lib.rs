@@ -6,6 +6,7 @@
 //! - [`http`], [`resp`], [`grpc`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
 //!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
 //! - [`auth`] measures forward auth behind nginx, with the same load generator.
+//! - [`instructions`] counts the instructions of six paths and compares them with a committed baseline.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
 //! - [`replay`] measures `tollgate replay` on a generated access log.
@@ -23,6 +24,7 @@ pub mod floor;
 pub mod grpc;
 pub mod hashbrown_store;
 pub mod http;
+pub mod instructions;
 pub mod keys;
 pub mod latencies;
 pub mod layer;

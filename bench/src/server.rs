@@ -117,6 +117,19 @@ impl Server {
         self.child.id()
     }
 
+    /// Asks the server to stop, and waits until it has exited.
+    ///
+    /// # Errors
+    /// The server fails.
+    pub fn stop(mut self) -> Outcome<()> {
+        let sent = Command::new("kill").arg(self.id().to_string()).status()?;
+        let status = self.child.wait()?;
+        if sent.success() && status.success() {
+            return Ok(());
+        }
+        Err(format!("the server did not stop: {status}").into())
+    }
+
     /// Waits until the address accepts connections.
     fn wait_for_connection(
         &mut self,
@@ -236,6 +249,18 @@ mod tests {
         assert!(process.exists());
         drop(server);
         assert!(!process.exists());
+    }
+
+    #[test]
+    fn server_that_exits_cleanly_is_stopped() {
+        for (exit, is_clean) in [(0, true), (3, false)] {
+            let script = format!(
+                "sleep 60 & trap 'kill $!; exit {exit}' TERM; echo listening on http://127.0.0.1:4711 >&2; wait"
+            );
+            let command = shell(&script);
+            let server = Server::start(command, Address::Logged("http")).unwrap();
+            assert_eq!(server.stop().is_ok(), is_clean);
+        }
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn tollgate_layer(limits: &str) -> Outcome<RateLimitLayerBuilder<MemoryStore>> {
 }
 
 /// Creates a request from the address of this client.
-pub(super) fn request(client: u32) -> Outcome<Request> {
+pub(crate) fn request(client: u32) -> Outcome<Request> {
     let mut request = Request::get("/").body(Body::empty())?;
     let address = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 | client));
     request.extensions_mut().insert(ConnectInfo(SocketAddr::new(address, 4711)));

@@ -1,5 +1,5 @@
 //! Cost of the Tower layer in front of an axum route, compared with `tower_governor`.
 
-mod candidate;
+pub(crate) mod candidate;
 pub mod report;
 mod runner;

@@ -7,5 +7,6 @@ mod fake_program;
 mod grpc;
 mod http;
 mod in_process;
+mod instructions;
 mod redis;
 mod resp;
