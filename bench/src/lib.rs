@@ -10,6 +10,7 @@
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
 //! - [`replay`] measures `tollgate replay` on a generated access log.
+//! - [`peer_chart`] draws the chart of the README from the written figures.
 //!
 //! All share the command line in [`cli`] and produce a [`document`] of [`markdown`] tables.
 
@@ -37,6 +38,7 @@ pub mod memory;
 pub mod near_cap;
 pub mod page;
 pub mod pauses;
+pub mod peer_chart;
 pub mod redis;
 pub mod redis_server;
 pub mod replay;
@@ -46,6 +48,7 @@ pub mod rounds;
 pub mod scale;
 pub mod server;
 pub mod speed;
+pub mod svg;
 pub mod throttlecrab_server;
 pub mod timed_run;
 pub mod window;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
+mod chart;
 mod fake_program;
 mod grpc;
 mod http;
