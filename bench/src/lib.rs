@@ -6,6 +6,7 @@
 //! - [`http`], [`resp`], [`grpc`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
 //!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
 //! - [`auth`] measures forward auth behind nginx, with the same load generator.
+//! - [`growth`] measures how the time of a decision grows with the number of keys, rules, limits and threads.
 //! - [`instructions`] counts the instructions of six paths and compares them with a committed baseline.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
@@ -22,6 +23,7 @@ pub mod cpu;
 pub mod document;
 pub mod figure_lines;
 pub mod floor;
+pub mod growth;
 pub mod grpc;
 pub mod hashbrown_store;
 pub mod http;

@@ -5,6 +5,7 @@
 
 mod chart;
 mod fake_program;
+mod growth;
 mod grpc;
 mod http;
 mod in_process;
