@@ -80,6 +80,15 @@ impl Candidate {
         }
     }
 
+    /// Returns the number of rounds, given the default number: at most 3 for throttlecrab, for the same reason.
+    #[must_use]
+    pub const fn rounds(self, of: u32) -> u32 {
+        match self {
+            Self::Adaptive | Self::Periodic | Self::Probabilistic if of > 3 => 3,
+            _ => of,
+        }
+    }
+
     /// Creates the limiter for about `keys` keys.
     ///
     /// Only throttlecrab and the floor use the number. throttlecrab's other settings follow its

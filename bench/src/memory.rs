@@ -15,8 +15,13 @@ use crate::timed_run::Run;
 /// The argument with which [`measure`] starts the program as a child.
 pub const CHILD: &str = "--memory";
 
-/// Maximum bytes per key, excluding the key text.
-const TARGET: Target = Target::AtMost(64.0);
+/// Returns the target for bytes per key, excluding the key text. Only short keys are stored in their slots.
+const fn target(key_format: KeyFormat) -> Target {
+    match key_format {
+        KeyFormat::User => Target::AtMost(48.0),
+        KeyFormat::Uuid => Target::AtMost(64.0),
+    }
+}
 
 /// Number of decisions that load all code and make the first allocations before the measurement.
 const WARM_UP: u32 = 1000;
@@ -116,7 +121,8 @@ pub fn table(rows: &[Row], scale: &Scale) -> Table {
         let without_key = row.bytes.minus_constant(f64::from(row.key_format.bytes()));
         let (target, verdict) = match row.candidate {
             Candidate::Tollgate => {
-                (TARGET.to_string(), TARGET.verdict(without_key.median()).to_owned())
+                let target = target(row.key_format);
+                (target.to_string(), target.verdict(without_key.median()).to_owned())
             }
             _ => Default::default(),
         };

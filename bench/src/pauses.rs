@@ -3,10 +3,13 @@
 use crate::Outcome;
 use crate::candidate::Candidate;
 use crate::keys::{Draw, KeyFormat};
-use crate::markdown::Table;
+use crate::markdown::{Table, Target};
 use crate::rounds::Rounds;
 use crate::scale::{Scale, short_count};
 use crate::timed_run::{Run, time_each_empty};
+
+/// Target for tollgate's slowest decision, as a multiple of the slowest empty operation.
+const TARGET: Target = Target::AtMost(1.5);
 
 /// The slowest decisions of one store, in microseconds.
 #[derive(Debug, Clone)]
@@ -57,10 +60,20 @@ pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
 #[must_use]
 pub fn table(rows: &[Row], scale: &Scale) -> Table {
     let new_keys = format!("µs per decision, {} new keys", short_count(scale.filled));
-    let mut table = Table::new([new_keys.as_str(), "p99.9", "slowest"]);
+    let mut table =
+        Table::new([new_keys.as_str(), "p99.9", "slowest", "slowest × no limiter", "target", ""]);
+    let machine = rows.iter().find(|row| row.candidate.is_none()).map(|row| &row.slowest);
     for row in rows {
         let name = row.candidate.map_or("no limiter", Candidate::name).to_owned();
-        table.push([name, format!("{:.2}", row.p999), format!("{:.0}", row.slowest)]);
+        let ratio = machine.map(|machine| row.slowest.relative_to(machine)).unwrap_or_default();
+        let (target, verdict) = match row.candidate {
+            Some(Candidate::Tollgate) => {
+                (TARGET.to_string(), TARGET.verdict(ratio.median()).to_owned())
+            }
+            _ => Default::default(),
+        };
+        let [p999, slowest] = [format!("{:.2}", row.p999), format!("{:.0}", row.slowest)];
+        table.push([name, p999, slowest, format!("{ratio:.2}"), target, verdict]);
     }
     table
 }

@@ -76,7 +76,7 @@ impl Report {
              subtracted.\n\
              - *throttlecrab*: its capacity is the number of keys. It needs exclusive access: two \
              threads share it through a `Mutex`, one thread uses it without a lock. Its runs have a \
-             third of the decisions of the others.\n\
+             third of the decisions of the others, and at most three rounds.\n\
              - *Verdict only*: `LocalLimiter::check`, which returns a verdict and no figures, as \
              governor does.\n\
              - *Verdict on hashbrown*: the same decision with the same shards, locks, hash, clock and \

@@ -7,8 +7,10 @@ pub struct Scale {
     pub rounds: u32,
     /// Rounds of measurements that fill an empty store.
     pub refills: u32,
-    /// Numbers of keys in the workloads with many keys.
-    pub keys: [u32; 2],
+    /// Numbers of keys in the workloads whose key texts are in the CPU cache.
+    pub keys: &'static [u32],
+    /// Those of them that are also measured with key texts from an array.
+    pub array_keys: &'static [u32],
     /// Decisions per run.
     pub decisions: u32,
     /// Number of keys added to measure memory and pauses.
@@ -21,9 +23,10 @@ pub struct Scale {
 impl Scale {
     /// A full run; takes minutes.
     pub const FULL: Self = Self {
-        rounds: 9,
-        refills: 3,
-        keys: [100_000, 1_000_000],
+        rounds: 7,
+        refills: 5,
+        keys: &[1_000, 10_000, 100_000, 1_000_000],
+        array_keys: &[100_000, 1_000_000],
         decisions: 600_000,
         filled: 1_000_000,
         cap: 7 << 14,
@@ -33,7 +36,8 @@ impl Scale {
     pub const QUICK: Self = Self {
         rounds: 3,
         refills: 2,
-        keys: [1_000, 10_000],
+        keys: &[1_000, 10_000],
+        array_keys: &[1_000, 10_000],
         decisions: 20_000,
         filled: 50_000,
         cap: 7 << 9,

@@ -62,21 +62,31 @@ struct KeySet {
 /// A decision was refused, or a key dropped.
 pub fn measure(scale: &Scale) -> Outcome<Speed> {
     let mut key_write_nanos = Rounds::default();
-    let [fewer, more] = scale.keys;
-    let key_sources = &[KeySource::InCache, KeySource::FromArray];
     let mut rows = Vec::new();
-    for key_set in [
-        KeySet { keys: 1, key_format: KeyFormat::User, key_sources: &[KeySource::Hot] },
-        KeySet { keys: fewer, key_format: KeyFormat::User, key_sources },
-        KeySet { keys: more, key_format: KeyFormat::User, key_sources },
-        KeySet { keys: more, key_format: KeyFormat::Uuid, key_sources: &[KeySource::InCache] },
-    ] {
+    for key_set in key_sets(scale) {
         rows.extend(key_set.rows(scale, &mut key_write_nanos)?);
     }
     // The minimum of all runs, so that a disturbed run is not subtracted.
     let key_write_nanos = key_write_nanos.min();
     let rows = rows.into_iter().map(|row| row.minus_key_write(key_write_nanos)).collect();
     Ok(Speed { rows, key_write_nanos })
+}
+
+/// Returns the hot key, then both key formats for each number of keys.
+fn key_sets(scale: &Scale) -> Vec<KeySet> {
+    let hot = KeySet { keys: 1, key_format: KeyFormat::User, key_sources: &[KeySource::Hot] };
+    let mut key_sets = vec![hot];
+    for &keys in scale.keys {
+        let key_sources: &[KeySource] = if scale.array_keys.contains(&keys) {
+            &[KeySource::InCache, KeySource::FromArray]
+        } else {
+            &[KeySource::InCache]
+        };
+        key_sets.push(KeySet { keys, key_format: KeyFormat::User, key_sources });
+        let key_sources = &[KeySource::InCache];
+        key_sets.push(KeySet { keys, key_format: KeyFormat::Uuid, key_sources });
+    }
+    key_sets
 }
 
 /// Measures the time to choose and write a key, in nanoseconds.
@@ -125,11 +135,14 @@ fn interleaved(
     rounds: u32,
 ) -> Outcome<[(Candidate, Rounds); Candidate::ALL.len()]> {
     let mut figures = Candidate::ALL.map(|candidate| (candidate, Rounds::default()));
-    for _ in 0..rounds {
-        for (limiter, (candidate, rounds)) in limiters.iter_mut().zip(&mut figures) {
+    for round in 0..rounds {
+        for (limiter, (candidate, figures)) in limiters.iter_mut().zip(&mut figures) {
+            if round >= candidate.rounds(rounds) {
+                continue;
+            }
             let run = Run { decisions: candidate.decisions(run.decisions), ..*run };
             let nanos = warm_and_time(limiter.as_mut(), &run, threads);
-            rounds.push(nanos.map_err(|error| format!("{}: {error}", candidate.name()))?);
+            figures.push(nanos.map_err(|error| format!("{}: {error}", candidate.name()))?);
         }
     }
     Ok(figures)

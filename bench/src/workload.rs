@@ -4,6 +4,9 @@ use crate::keys::{Draw, KeyFormat};
 use crate::markdown::Target;
 use crate::scale::short_count;
 
+/// From this number of keys on, most decisions wait for memory.
+const MANY_KEYS: u32 = 100_000;
+
 /// Where the key text of a decision is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeySource {
@@ -32,7 +35,12 @@ impl Workload {
     /// Returns the target for the time per decision, as a multiple of governor's.
     #[must_use]
     pub fn target(&self) -> Target {
-        Target::AtMost(if self.key_source == KeySource::Hot { 1.0 } else { 0.5 })
+        Target::AtMost(match self.key_source {
+            KeySource::Hot => 1.0,
+            KeySource::InCache if self.keys < MANY_KEYS => 0.8,
+            KeySource::InCache => 0.5,
+            KeySource::FromArray => 0.75,
+        })
     }
 
     /// Returns how keys are chosen; `array` is used for [`KeySource::FromArray`].
@@ -86,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_key_target_equals_governor() {
+    fn target_depends_on_number_and_source_of_keys() {
         let hot = Workload {
             keys: 1,
             key_format: KeyFormat::User,
@@ -94,9 +102,17 @@ mod tests {
             threads: 1,
         };
         assert_eq!(hot.target(), Target::AtMost(1.0));
-        assert_eq!(
-            Workload { key_source: KeySource::InCache, ..hot }.target(),
-            Target::AtMost(0.5)
-        );
+        for (keys, key_source, bound) in [
+            (1_000, KeySource::InCache, 0.8),
+            (10_000, KeySource::InCache, 0.8),
+            (100_000, KeySource::InCache, 0.5),
+            (1_000_000, KeySource::InCache, 0.5),
+            (100_000, KeySource::FromArray, 0.75),
+        ] {
+            for key_format in KeyFormat::ALL {
+                let workload = Workload { keys, key_format, key_source, ..hot };
+                assert_eq!(workload.target(), Target::AtMost(bound), "{workload:?}");
+            }
+        }
     }
 }

@@ -32,6 +32,7 @@ fn quick_report_is_complete_with_valid_figures() {
         "1 k keys, from an array",
         "10 k keys, in cache",
         "10 k keys, from an array",
+        "1 k keys of 36 bytes, in cache",
         "10 k keys of 36 bytes, in cache",
     ] {
         for threads in ["1 thread", "2 threads"] {
