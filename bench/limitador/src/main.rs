@@ -1,5 +1,7 @@
-//! Envoy's Rate Limit Service on the limitador library and tonic, in place of limitador-server, which no package registry
-//! has. It has neither metrics nor traces, so it is faster than limitador-server would be.
+//! Envoy's Rate Limit Service on the limitador library and tonic, or its HTTP API on axum, in place of limitador-server,
+//! which no package registry has. It has neither metrics nor traces, so it is faster than limitador-server would be.
+
+mod http;
 
 use std::env;
 use std::error::Error;
@@ -23,7 +25,7 @@ mod generated {
     include!("../../../crates/tollgate-server/src/grpc/generated/mod.rs");
 }
 
-const OPTIONS: &str = "--version | ADDRESS NAMESPACE MAX_VALUE SECONDS VARIABLE KEYS";
+const OPTIONS: &str = "--version | [--http] ADDRESS NAMESPACE MAX_VALUE SECONDS VARIABLE KEYS";
 
 struct Limits(RateLimiter);
 
@@ -54,8 +56,11 @@ fn main() -> ExitCode {
             println!("limitador {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
+        ["--http", address, limit @ .., keys] => {
+            limits(limit, keys).and_then(|limits| block_on(http::serve(address, limits)))
+        }
         [address, limit @ .., keys] => {
-            limits(limit, keys).and_then(|limits| serve(address, limits))
+            limits(limit, keys).and_then(|limits| block_on(serve(address, limits)))
         }
         _ => Err(OPTIONS.into()),
     };
@@ -78,14 +83,17 @@ fn limits(limit: &[&str], keys: &str) -> Result<Limits, Box<dyn Error>> {
     Ok(Limits(limiter))
 }
 
-/// Has one worker, since the process has one core. Logs the listening address to standard error, as tollgate does.
-fn serve(address: &str, limits: Limits) -> Result<(), Box<dyn Error>> {
+/// Has one worker, since the process has one core.
+fn block_on(serving: impl Future<Output = Result<(), Box<dyn Error>>>) -> Result<(), Box<dyn Error>> {
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind(address).await?;
-        eprintln!("listening on grpc://{}", listener.local_addr()?);
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let service = RateLimitServiceServer::new(limits);
-        Ok(Server::builder().add_service(service).serve_with_incoming(incoming).await?)
-    })
+    runtime.block_on(serving)
+}
+
+/// Logs the listening address to standard error, as tollgate does.
+async fn serve(address: &str, limits: Limits) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind(address).await?;
+    eprintln!("listening on grpc://{}", listener.local_addr()?);
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let service = RateLimitServiceServer::new(limits);
+    Ok(Server::builder().add_service(service).serve_with_incoming(incoming).await?)
 }

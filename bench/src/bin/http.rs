@@ -13,20 +13,28 @@ use tollgate_bench::server::Cores;
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
-    let programs = arguments.next().zip(arguments.next());
-    match programs.zip(Arguments::parse("http", arguments)) {
-        Some(((tollgate, throttlecrab), arguments)) => {
-            cli::finish("http", report(tollgate.into(), throttlecrab.into(), arguments))
+    let programs = [arguments.next(), arguments.next(), arguments.next()];
+    match (programs, Arguments::parse("http", arguments)) {
+        ([Some(tollgate), Some(throttlecrab), Some(limitador)], Some(arguments)) => {
+            let programs = [tollgate, throttlecrab, limitador].map(PathBuf::from);
+            cli::finish("http", report(programs, arguments))
         }
-        None => cli::usage("http", &format!("TOLLGATE THROTTLECRAB_SERVER {}", cli::OPTIONS)),
+        _ => {
+            let options = format!("TOLLGATE THROTTLECRAB_SERVER LIMITADOR_RLS {}", cli::OPTIONS);
+            cli::usage("http", &options)
+        }
     }
 }
 
-fn report(tollgate: PathBuf, throttlecrab: PathBuf, arguments: Arguments) -> Outcome<String> {
+fn report(
+    [tollgate, throttlecrab, limitador]: [PathBuf; 3],
+    arguments: Arguments,
+) -> Outcome<String> {
     let here = env::current_exe()?;
     let programs = Programs {
         tollgate,
         throttlecrab,
+        limitador,
         // Built into the same directory.
         constant: here.with_file_name("axum_constant"),
         load: here.with_file_name("load"),

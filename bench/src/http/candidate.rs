@@ -23,6 +23,8 @@ pub struct Programs {
     pub tollgate: PathBuf,
     /// throttlecrab-server.
     pub throttlecrab: PathBuf,
+    /// `limitador_rls`, the service on the limitador library.
+    pub limitador: PathBuf,
     /// This package's `axum_constant`.
     pub constant: PathBuf,
     /// This package's `load`.
@@ -58,6 +60,21 @@ impl Programs {
             r#"{{"key":"user:{KEY}","max_burst":{BURST},"count_per_period":1,"period":{PERIOD_SECONDS}}}"#
         );
         Ok(candidate(server, requests("/throttle", body, keys, 1)))
+    }
+
+    /// Starts limitador with one limit for all clients, and capacity for all keys.
+    ///
+    /// # Errors
+    /// The server does not start.
+    pub fn limitador(&self, keys: u32) -> Outcome<Candidate> {
+        let mut command = self.cores.command(Role::Server, &self.limitador);
+        let numbers = [BURST, PERIOD_SECONDS].map(|number| number.to_string());
+        command.args(["--http", "127.0.0.1:0", "bench"]).args(numbers);
+        command.args(["descriptors[0].client", &keys.to_string()]);
+        let server = Server::start(command, Address::Logged("http"))?;
+        let body =
+            format!(r#"{{"namespace":"bench","values":{{"client":"user:{KEY}"}},"delta":1}}"#);
+        Ok(candidate(server, requests("/check_and_report", body, keys, 1)))
     }
 
     /// Starts the baseline server with a response body of `bytes` bytes.

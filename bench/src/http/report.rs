@@ -3,12 +3,13 @@
 use std::fmt;
 
 use super::candidate::Programs;
+use super::comparison::Results;
 use super::runner::Runner;
 use super::scale::Scale;
 use super::{comparison, key_counts, policies};
 use crate::Outcome;
 use crate::document::{Document, Section, timed_rounds};
-use crate::load::comparison::{Comparison, all_figures, max_load_percent, tables};
+use crate::load::comparison::{all_figures, max_load_percent, tables};
 use crate::load::figures::Figures;
 use crate::machine::{self, RunInfo};
 use crate::scale::short_count;
@@ -20,10 +21,7 @@ pub struct Report {
     run_info: RunInfo,
     scale: Scale,
     peers: Vec<String>,
-    /// The only comparison.
-    comparison: [Comparison; 1],
-    /// Body length of tollgate's response and of the constant one, in bytes.
-    body_bytes: f64,
+    results: Results,
     key_counts: Vec<key_counts::Row>,
     policies: [policies::Row; 4],
 }
@@ -35,22 +33,18 @@ impl Report {
     /// A server does not start, or a response is not the expected one.
     pub fn measure(scale: Scale, programs: &Programs, run_info: RunInfo) -> Outcome<Self> {
         let runner = Runner { programs, scale: &scale };
-        let peers = vec![printed_version(&programs.throttlecrab)?, machine::peer("axum")];
+        let peers = vec![
+            printed_version(&programs.throttlecrab)?,
+            printed_version(&programs.limitador)?,
+            machine::peer("axum"),
+        ];
         eprintln!("comparison");
-        let (comparison, body_bytes) = comparison::measure(runner)?;
+        let results = comparison::measure(runner)?;
         eprintln!("numbers of keys");
         let key_counts = key_counts::measure(runner)?;
         eprintln!("policies");
         let policies = policies::measure(runner)?;
-        Ok(Self {
-            run_info,
-            scale,
-            peers,
-            comparison: [comparison],
-            body_bytes,
-            key_counts,
-            policies,
-        })
+        Ok(Self { run_info, scale, peers, results, key_counts, policies })
     }
 
     /// Returns all figures, to check that they are valid.
@@ -60,7 +54,7 @@ impl Report {
         let policies = self.policies.iter().map(|row| &row.figures);
         let rounds = key_counts.chain(policies).flat_map(Figures::all);
         let others = rounds.flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()]);
-        all_figures(&self.comparison).into_iter().chain(others).collect()
+        all_figures(&self.results.comparison).into_iter().chain(others).collect()
     }
 
     fn document(&self) -> Document<'_> {
@@ -84,13 +78,21 @@ impl Report {
              - *tollgate*: `tollgate serve`, `POST /check` with the default limit of a policy file.\n\
              - *throttlecrab-server*: HTTP only, `POST /throttle` with the same quota in the request; \
              its default store, with capacity for all keys and without cleanup during the measurement.\n\
+             - *limitador on axum*: `POST /check_and_report`, and one limit in the memory store of the \
+             library (a fixed window). limitador-server is in no package registry; this is its library \
+             behind axum with the body of its HTTP API, without metrics and traces, and with a response \
+             of 16 bytes.\n\
              - *axum, constant response*: JSON of the same {} bytes as tollgate's response; the \
-             request body is not read.",
+             request body is not read.\n\n\
+             System calls are counted in a separate run with `perf stat`, if it is available.",
             short_count(keys),
-            max_load_percent(&self.comparison),
-            self.body_bytes,
+            max_load_percent(&self.results.comparison),
+            self.results.body_bytes,
         );
-        let tables = tables(&self.comparison);
+        let mut tables = tables(&self.results.comparison);
+        if !self.results.system_calls.is_empty() {
+            tables.push(self.results.system_calls_table());
+        }
         Section { title: "Checks over HTTP", note, tables }
     }
 

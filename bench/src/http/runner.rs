@@ -7,6 +7,7 @@ use crate::load::candidate::Candidate;
 use crate::load::figures::Figures;
 use crate::load::runner::Runner as LoadRunner;
 use crate::load::sample::Sample;
+use crate::load::system_calls::{self, SystemCalls};
 
 /// Runs the load against servers.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,14 @@ impl Runner<'_> {
     /// A response is not the expected one.
     pub fn rounds<const N: usize>(&self, candidates: [&Candidate; N]) -> Outcome<[Figures; N]> {
         self.load_runner().rounds(candidates, 1)
+    }
+
+    /// Counts the system calls of a timed run; `None` if they cannot be counted.
+    ///
+    /// # Errors
+    /// A response is not the expected one.
+    pub fn system_calls(&self, candidate: &Candidate) -> Outcome<Option<SystemCalls>> {
+        system_calls::measure(&self.load_runner(), candidate)
     }
 
     fn load_runner(&self) -> LoadRunner {

@@ -1,6 +1,7 @@
 //! Runs every server once per round, so that disturbances of the machine affect all of them.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::candidate::Candidate;
 use super::figures::Figures;
@@ -61,6 +62,22 @@ impl Runner {
     }
 
     fn load(&self, candidate: &Candidate, in_flight: u32, mode: LoadMode) -> Outcome<Sample> {
+        let output = self.load_command(candidate, in_flight, mode).output()?;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr);
+            let protocol = candidate.requests.protocol.join(" ");
+            return Err(format!("{protocol}: {}", message.trim()).into());
+        }
+        String::from_utf8(output.stdout)?.parse()
+    }
+
+    /// Returns the command of a run of the load generator.
+    pub(super) fn load_command(
+        &self,
+        candidate: &Candidate,
+        in_flight: u32,
+        mode: LoadMode,
+    ) -> Command {
         let Candidate { server, requests, .. } = candidate;
         let task = Task {
             address: server.address(),
@@ -71,11 +88,7 @@ impl Runner {
             mode,
         };
         let mut command = self.cores.command(Role::Load, &self.program);
-        let output = command.args(task.arguments()).output()?;
-        if !output.status.success() {
-            let message = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{}: {}", requests.protocol.join(" "), message.trim()).into());
-        }
-        String::from_utf8(output.stdout)?.parse()
+        command.args(task.arguments());
+        command
     }
 }

@@ -106,7 +106,7 @@ fn refused_connection_aborts_the_run() {
     assert!(message(&load(closed_port, SHORT_RUN)).contains("refused"));
 }
 
-/// Replaces both servers with the baseline server, after a check of their arguments.
+/// Replaces all servers with the baseline server, after a check of their arguments.
 fn programs(directory: &TempDir) -> Programs {
     let tollgate = format!(
         r#"[ "$1 $2 $3 $4" = "serve --http 127.0.0.1:0 --policy" ] && grep -q '^version: 1$' "$5" || exit 2
@@ -117,9 +117,15 @@ fn programs(directory: &TempDir) -> Programs {
            [ "$1 $2 $3 $4" = "--http --http-host 127.0.0.1 --http-port" ] || exit 2
            exec {CONSTANT} "127.0.0.1:$5" /throttle 70"#
     );
+    let limitador = format!(
+        r#"[ "$1" = --version ] && echo limitador 0.14.99 && exit
+           [ "$1 $2 $3" = "--http 127.0.0.1:0 bench" ] || exit 2
+           exec {CONSTANT} 127.0.0.1:0 /check_and_report 16"#
+    );
     Programs {
         tollgate: fake_program(directory.path(), "tollgate", &tollgate),
         throttlecrab: fake_program(directory.path(), "throttlecrab-server", &throttlecrab),
+        limitador: fake_program(directory.path(), "limitador_rls", &limitador),
         constant: CONSTANT.into(),
         load: LOAD.into(),
         cores: Cores::Any,
@@ -143,12 +149,17 @@ fn report_is_complete_with_valid_figures() {
         assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");
     }
     let text = report.to_string();
-    assert!(text.contains("\n- Peers: throttlecrab-server 0.4.99, axum 0.8."), "{text}");
+    assert!(
+        text.contains("\n- Peers: throttlecrab-server 0.4.99, limitador 0.14.99, axum 0.8."),
+        "{text}"
+    );
     assert!(text.contains("JSON of the same 321 bytes"), "{text}");
     for row in [
         "tollgate",
         "throttlecrab-server",
+        "limitador on axum",
         "axum, constant response",
+        "× limitador",
         "× axum constant",
         "× throttlecrab-server",
         "10",

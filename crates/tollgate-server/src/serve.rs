@@ -1,7 +1,7 @@
 //! `tollgate serve`: startup, background tasks and shutdown of the server.
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod grpc_connection_tests;
 mod start;

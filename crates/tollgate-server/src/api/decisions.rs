@@ -90,6 +90,11 @@ impl Service {
         DecisionSeries::new(self.node())
     }
 
+    /// Returns whether a check may take slots, whose permit has to be delivered.
+    pub(crate) fn may_hold_slots(&self, query: &Query<'_>) -> bool {
+        self.node().limiter().may_hold_slots(query)
+    }
+
     /// As [`check`](Self::check), for a client that may disconnect before it receives the permit of its slots: the
     /// returned guard releases them, and a check whose future is dropped releases the slots that it is granted later.
     pub(crate) async fn check_undelivered<T: Send + 'static>(
@@ -99,7 +104,7 @@ impl Service {
         encode: impl FnOnce(&Outcome<'_, '_>) -> T + Send + 'static,
     ) -> Result<(T, Option<UndeliveredPermit>), ApiError> {
         let node = self.node();
-        if !node.limiter().may_hold_slots(query) {
+        if !self.may_hold_slots(query) {
             let reply = self.decide(Verb::Take, query, span, encode).await?;
             return Ok((reply, None));
         }

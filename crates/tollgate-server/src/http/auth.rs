@@ -28,10 +28,21 @@ pub(super) fn admit_check<B>(
     request: &hyper::Request<B>,
     peer: IpAddr,
 ) -> Result<(), Reply> {
+    admit(service, || authorizations(request.headers()), peer)
+}
+
+/// As [`admit_check`], with the values of all `Authorization` headers.
+#[inline]
+#[expect(clippy::result_large_err, reason = "the error is the response, which is sent at once")]
+pub(super) fn admit<'a, A: IntoIterator<Item = &'a [u8]>>(
+    service: &Service,
+    authorizations: impl FnOnce() -> A,
+    peer: IpAddr,
+) -> Result<(), Reply> {
     if service.is_open(Role::Check) {
         return Ok(());
     }
-    let credentials = token_credentials(authorizations(request.headers()));
+    let credentials = token_credentials(authorizations());
     let admission = service.authenticate(Role::Check, &credentials, peer);
     admission.map_err(|error| problem(&with_header_hint(error)))
 }

@@ -52,17 +52,25 @@ fn item_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
 }
 
 /// Encodes a decision: status 200 whether it allows or refuses, 503 for `on_store_loss: deny` without the store.
-fn decision_reply(outcome: &Outcome<'_, '_>) -> Reply {
+pub(super) fn decision_reply(outcome: &Outcome<'_, '_>) -> Reply {
     let reply = json_bytes(decision_json(outcome));
+    match unavailable_refusal(outcome) {
+        Some(refusal) => unavailable(reply, refusal.retry_after_seconds()),
+        None => reply,
+    }
+}
+
+/// Returns whether the response has status 200.
+pub(super) fn is_decided(outcome: &Outcome<'_, '_>) -> bool {
+    unavailable_refusal(outcome).is_none()
+}
+
+/// Returns the refusal by `on_store_loss: deny` without the store.
+fn unavailable_refusal<'d>(outcome: &Outcome<'d, '_>) -> Option<Refusal<'d>> {
     if outcome.decision.is_allowed() {
-        return reply;
+        return None;
     }
-    match Refusal::of(outcome.decision) {
-        Some(refusal) if refusal.is_unavailable() => {
-            unavailable(reply, refusal.retry_after_seconds())
-        }
-        _ => reply,
-    }
+    Refusal::of(outcome.decision).filter(Refusal::is_unavailable)
 }
 
 /// POST /explain.

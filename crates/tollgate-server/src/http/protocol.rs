@@ -1,6 +1,8 @@
-//! HTTP/1.1 on a connection: `/check`, `/peek`, `/refund` and forward auth directly, all other paths through the router.
+//! HTTP/1.1 on a connection: plain checks without hyper, then `/check`, `/peek`, `/refund` and forward auth without the
+//! router, all other paths through it.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,9 +23,10 @@ use tower_service::Service as _;
 use super::body_guard::GuardedBody;
 use super::delivery::{DeliveringStream, Delivery};
 use super::forward_auth::{AuthRequest, Endpoint, ForwardAuth};
-use super::{auth, decide, request_metrics, routes, traces};
+use super::rewound_stream::RewoundStream;
+use super::{auth, decide, plain_check, request_metrics, routes, traces};
 use crate::api::Service;
-use crate::listener::{Connection, Progress, Protocol, Stream};
+use crate::listener::{Connection, DrainWatch, Progress, Protocol, Stream};
 use crate::metrics::FrontEndCounters;
 use crate::settings::ForwardAuthSettings;
 
@@ -107,29 +110,47 @@ impl Protocol for Http {
     }
 
     async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {
-        let mut drain = connection.drain();
-        let (progress, delivery) = (connection.progress(), Arc::new(Delivery::default()));
-        let stream = DeliveringStream::new(stream, Arc::clone(&delivery));
-        let handler = service_fn(|request| async {
-            progress.begin();
-            let mut response = respond(&self, &connection, request).await?;
-            delivery.begin(&mut response);
-            Ok::<_, Infallible>(response.map(|body| with_progress(body, progress)))
-        });
-        let mut http = http1::Builder::new();
-        let limits = match self.forward_auth.trusts(connection.peer().ip()) {
-            true => HeadLimits::TRUSTED_PROXY,
-            false => HeadLimits::CLIENT,
+        let plain = match self.surface {
+            Surface::All | Surface::Decisions => {
+                plain_check::serve(&self.service, stream, &connection).await
+            }
+            Surface::Operations => Some((stream, Vec::new())),
         };
-        http.max_buf_size(limits.size).max_headers(limits.headers);
-        let mut serving = pin!(http.serve_connection(TokioIo::new(stream), handler));
-        // Errors of a connection are caused by its client and are not logged.
-        tokio::select! {
-            _ = serving.as_mut() => return,
-            () = drain.requested() => serving.as_mut().graceful_shutdown(),
+        if let Some((stream, unread)) = plain {
+            // Boxed, so that it does not enlarge connections with plain checks.
+            Box::pin(serve_hyper(&self, RewoundStream::new(unread, stream), connection)).await;
         }
-        let _ = serving.await;
     }
+}
+
+/// Serves a connection with hyper.
+async fn serve_hyper<S: Stream>(http: &Http, stream: S, connection: Connection) {
+    let mut drain = DrainWatch::new(connection.drain());
+    let (progress, delivery) = (connection.progress(), Arc::new(Delivery::default()));
+    let stream = DeliveringStream::new(stream, Arc::clone(&delivery));
+    let handler = service_fn(|request| async {
+        progress.begin();
+        let mut response = respond(http, &connection, request).await?;
+        delivery.begin(&mut response);
+        Ok::<_, Infallible>(response.map(|body| with_progress(body, progress)))
+    });
+    let mut builder = http1::Builder::new();
+    let limits = match http.forward_auth.trusts(connection.peer().ip()) {
+        true => HeadLimits::TRUSTED_PROXY,
+        false => HeadLimits::CLIENT,
+    };
+    builder.max_buf_size(limits.size).max_headers(limits.headers);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), handler));
+    // Errors of a connection are caused by its client and are not logged.
+    tokio::select! {
+        biased;
+        // First, so that hyper has the bytes of a request that has begun before it drains.
+        _ = serving.as_mut() => return,
+        () = poll_fn(|context| drain.poll_requested(context)) => {
+            serving.as_mut().graceful_shutdown();
+        }
+    }
+    let _ = serving.await;
 }
 
 /// Marks the response complete: immediately for a complete body, at the end for a body from the router.

@@ -88,7 +88,7 @@ impl Drop for RequestInProgress {
 }
 
 impl Drain {
-    pub(super) const fn new(stop: watch::Receiver<()>) -> Self {
+    pub(crate) const fn new(stop: watch::Receiver<()>) -> Self {
         Self(stop)
     }
 

@@ -6,6 +6,7 @@
 mod accept;
 mod connection;
 mod connections;
+mod drain_watch;
 mod handshake;
 mod incomplete_memory;
 mod timeouts;
@@ -28,6 +29,7 @@ pub use connection::{Connection, Drain, RequestInProgress};
 use connections::Connections;
 #[cfg(test)]
 pub(crate) use connections::serve as serve_stream;
+pub(crate) use drain_watch::DrainWatch;
 pub(crate) use incomplete_memory::{ReservedMemory, reserve_memory};
 pub(crate) use timeouts::Progress;
 

@@ -9,10 +9,10 @@ use crate::serve::*;
 use crate::settings::args::ServeArgs;
 use crate::settings::{Environment, SettingsFile};
 
-pub(super) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
+pub(crate) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
 
 /// Creates the service of a node with the memory store and default settings.
-pub(super) async fn service() -> Arc<Service> {
+pub(crate) async fn service() -> Arc<Service> {
     let environment = Environment::default();
     let settings =
         Settings::resolve(ServeArgs::default(), SettingsFile::default(), &environment, &[]);
@@ -24,13 +24,14 @@ pub(super) async fn service() -> Arc<Service> {
     let limiter = Arc::new(Limiter::with_observer(setup.backend, policy, metrics));
     let overrides = OverrideStore::open(Arc::clone(&limiter), &settings, None).await;
     let overrides = Arc::new(overrides.expect("no overrides"));
-    let (identity, readiness) = (Identity::new("node", PEER), Arc::default());
+    let (identity, readiness) = (Identity::new("node", PEER), Arc::new(Readiness::default()));
+    readiness.set_ready();
     let node = NodeContext::new(limiter, overrides, source, identity, setup.info, readiness);
     let traces = Traces::start(&environment, "node", settings.traced_decisions);
     let (reloads, _requests) = ReloadRequests::new();
     Arc::new(Service::new(Arc::new(node), Guard::new(settings.tokens), reloads, traces))
 }
 
-pub(super) fn front_end_counters(scheme: &'static str) -> Arc<FrontEndCounters> {
+pub(crate) fn front_end_counters(scheme: &'static str) -> Arc<FrontEndCounters> {
     Metrics::new(Exhausted::Local, Arc::default()).front_ends().listen(scheme)
 }

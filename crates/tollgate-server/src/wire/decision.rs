@@ -28,11 +28,22 @@ pub(crate) fn decision_json_with(
     permit_text: PermitText<'_>,
 ) -> Vec<u8> {
     let mut text = Vec::with_capacity(TYPICAL_LENGTH);
+    write_decision(&mut text, outcome, permit_text);
+    text
+}
+
+/// Appends the JSON of a decision with this text for its permit.
+pub(crate) fn write_decision(
+    text: &mut Vec<u8>,
+    outcome: &Outcome<'_, '_>,
+    permit_text: PermitText<'_>,
+) {
+    text.reserve(TYPICAL_LENGTH);
     let decision = outcome.decision;
     let deciding = decision.deciding();
     let verdict = decision.verdict();
     let retry_after_ms = verdict.retry_after().map(rounding::millis);
-    let mut object = Object::begin(&mut text);
+    let mut object = Object::begin(text);
     object
         .boolean(name!("allowed"), verdict.is_allowed())
         .word(name!("verdict"), verdict_name(verdict))
@@ -62,7 +73,6 @@ pub(crate) fn decision_json_with(
     }
     object.list(name!("limits"), decision.statuses(), write_limit);
     object.end();
-    text
 }
 
 fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {

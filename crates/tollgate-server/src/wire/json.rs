@@ -1,13 +1,16 @@
 //! A JSON writer for responses. A busy node writes mostly decisions, whose field names need no escaping.
+//!
+//! The functions for fields are inlined, so that a field name is copied with a few instructions instead of a call.
 
-/// A field name with quotes and colon, as written before the value. It contains nothing to escape.
+/// A field name with comma, quotes and colon, as written before the value of a field that is not the first one. It
+/// contains nothing to escape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name(pub(crate) &'static str);
 
 /// Builds a [`Name`] at compile time.
 macro_rules! name {
     ($name:literal) => {
-        $crate::wire::json::Name(concat!("\"", $name, "\":"))
+        $crate::wire::json::Name(concat!(",\"", $name, "\":"))
     };
 }
 pub(crate) use name;
@@ -31,17 +34,20 @@ impl<'t> Object<'t> {
         self.text.push(b'}');
     }
 
+    #[inline(always)]
     pub(crate) fn boolean(&mut self, name: Name, value: bool) -> &mut Self {
         self.name(name).extend_from_slice(if value { b"true" } else { b"false" });
         self
     }
 
+    #[inline(always)]
     pub(crate) fn integer(&mut self, name: Name, value: u64) -> &mut Self {
         write_integer(self.name(name), value);
         self
     }
 
     /// Writes a number, or null.
+    #[inline(always)]
     pub(crate) fn integer_or_null(&mut self, name: Name, value: Option<u64>) -> &mut Self {
         match value {
             Some(value) => write_integer(self.name(name), value),
@@ -51,6 +57,7 @@ impl<'t> Object<'t> {
     }
 
     /// Writes a number, or omits the field.
+    #[inline(always)]
     pub(crate) fn integer_if_some(&mut self, name: Name, value: Option<u64>) -> &mut Self {
         if let Some(value) = value {
             write_integer(self.name(name), value);
@@ -85,12 +92,14 @@ impl<'t> Object<'t> {
     }
 
     /// Writes a string that needs no escaping: a constant, or the name of a rule or limit.
+    #[inline(always)]
     pub(crate) fn word(&mut self, name: Name, value: &str) -> &mut Self {
         write_word(self.name(name), value);
         self
     }
 
     /// Writes a word, or null.
+    #[inline(always)]
     pub(crate) fn word_or_null(&mut self, name: Name, value: Option<&str>) -> &mut Self {
         let text = self.name(name);
         match value {
@@ -120,12 +129,13 @@ impl<'t> Object<'t> {
     }
 
     /// Writes the name of the next field.
+    #[inline(always)]
     fn name(&mut self, name: Name) -> &mut Vec<u8> {
-        if self.is_begun {
-            self.text.push(b',');
-        }
+        let name = name.0.as_bytes();
+        // The first field has no comma.
+        let name = if self.is_begun { name } else { name.get(1..).unwrap_or_default() };
         self.is_begun = true;
-        self.text.extend_from_slice(name.0.as_bytes());
+        self.text.extend_from_slice(name);
         self.text
     }
 }
