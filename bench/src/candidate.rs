@@ -7,7 +7,6 @@ use tollgate::{LocalLimiter, TickingClock};
 
 use crate::Outcome;
 use crate::floor::Floor;
-use crate::hashbrown_store::HashbrownStore;
 use crate::limiter;
 use crate::timed_run::TimedLimiter;
 
@@ -20,8 +19,6 @@ pub enum Candidate {
     Ticking,
     /// tollgate with its defaults, returning only the verdict as governor does.
     Verdict,
-    /// tollgate's decision on a hash table of `hashbrown`. See [`HashbrownStore`].
-    Hashbrown,
     /// governor with `String` keys and its defaults.
     Governor,
     /// throttlecrab's default store.
@@ -36,11 +33,10 @@ pub enum Candidate {
 
 impl Candidate {
     /// All candidates, in the order of the tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Tollgate,
         Self::Ticking,
         Self::Verdict,
-        Self::Hashbrown,
         Self::Governor,
         Self::Adaptive,
         Self::Periodic,
@@ -55,7 +51,6 @@ impl Candidate {
             Self::Tollgate => "tollgate",
             Self::Ticking => "tollgate, ticking clock",
             Self::Verdict => "tollgate, verdict only",
-            Self::Hashbrown => "verdict on hashbrown",
             Self::Governor => "governor",
             Self::Adaptive => "throttlecrab adaptive",
             Self::Periodic => "throttlecrab periodic",
@@ -71,12 +66,7 @@ impl Candidate {
     pub const fn decisions(self, of: u32) -> u32 {
         match self {
             Self::Adaptive | Self::Periodic | Self::Probabilistic => of / 3,
-            Self::Tollgate
-            | Self::Ticking
-            | Self::Verdict
-            | Self::Hashbrown
-            | Self::Governor
-            | Self::Floor => of,
+            Self::Tollgate | Self::Ticking | Self::Verdict | Self::Governor | Self::Floor => of,
         }
     }
 
@@ -106,7 +96,6 @@ impl Candidate {
                 Box::new(builder.clock(clock).build()?)
             }
             Self::Verdict => Box::new(limiter::VerdictOnly(LocalLimiter::new(limiter::limit()?))),
-            Self::Hashbrown => Box::new(HashbrownStore::new()),
             Self::Governor => Box::new(limiter::governor()?),
             Self::Adaptive => {
                 let store = AdaptiveStore::builder().capacity(keys);

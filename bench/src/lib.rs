@@ -25,7 +25,6 @@ pub mod figure_lines;
 pub mod floor;
 pub mod growth;
 pub mod grpc;
-pub mod hashbrown_store;
 pub mod http;
 pub mod instructions;
 pub mod keys;

@@ -27,9 +27,8 @@ const fn target(key_format: KeyFormat) -> Target {
 const WARM_UP: u32 = 1000;
 
 /// Measured limiters. The clock does not affect memory, so tollgate is measured once.
-const CANDIDATES: [Candidate; 6] = [
+const CANDIDATES: [Candidate; 5] = [
     Candidate::Tollgate,
-    Candidate::Hashbrown,
     Candidate::Governor,
     Candidate::Adaptive,
     Candidate::Periodic,

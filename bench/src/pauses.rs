@@ -27,20 +27,25 @@ pub struct Row {
 /// # Errors
 /// A store cannot be built, or drops keys.
 pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
-    let candidates = std::iter::once(None).chain(Candidate::ALL.map(Some));
+    // The empty operation is last, because its time depends on that of tollgate.
+    let candidates = Candidate::ALL.map(Some).into_iter().chain([None]);
     let mut rows: Vec<Row> = candidates
         .map(|candidate| Row { candidate, p999: Rounds::default(), slowest: Rounds::default() })
         .collect();
     let draw = Draw::Sequential { from: 0, key_format: KeyFormat::User };
     let run = Run { draw, decisions: scale.filled };
     for _ in 0..scale.refills {
+        let mut filling_nanos = 0;
         for row in &mut rows {
             let mut nanos = match row.candidate {
-                None => time_each_empty(&run),
+                None => time_empty_for(filling_nanos, &run),
                 Some(candidate) => {
                     let mut limiter = candidate.build(scale.filled)?;
                     let nanos = limiter.time_each(&run);
                     limiter.check_no_drops()?;
+                    if candidate == Candidate::Tollgate {
+                        filling_nanos = sum(&nanos);
+                    }
                     nanos
                 }
             };
@@ -54,6 +59,20 @@ pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+/// Times empty operations until they have taken `nanos` together: the longer a run, the more often the machine interrupts
+/// it.
+fn time_empty_for(nanos: u64, run: &Run<'_>) -> Vec<u32> {
+    let mut all = time_each_empty(run);
+    while sum(&all) < nanos {
+        all.extend(time_each_empty(run));
+    }
+    all
+}
+
+fn sum(nanos: &[u32]) -> u64 {
+    nanos.iter().map(|nanos| u64::from(*nanos)).sum()
 }
 
 /// Returns the figures as a table.

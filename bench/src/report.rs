@@ -79,9 +79,6 @@ impl Report {
              third of the decisions of the others, and at most three rounds.\n\
              - *Verdict only*: `LocalLimiter::check`, which returns a verdict and no figures, as \
              governor does.\n\
-             - *Verdict on hashbrown*: the same decision with the same shards, locks, hash, clock and \
-             32-byte slots, on `hashbrown::HashTable`; it never removes a key. It shows what tollgate's \
-             own hash table is worth.\n\
              - *Floor*: a lower bound: a fixed table of 16-byte slots, a hash in place of the key, the \
              CPU's time-stamp counter, no key limit, no cleanup. It shows which part of every figure \
              is due to the key text and to memory access."
@@ -102,8 +99,9 @@ impl Report {
     }
 
     fn pauses(&self) -> Section {
-        let note = "One thread adds new keys to an empty store; each decision is timed separately. The \
-                    first row times an empty operation and shows the pauses of the machine itself.";
+        let note = "One thread adds new keys to an empty store; each decision is timed separately. *No \
+                    limiter* times an empty operation for as long as tollgate needs to fill its store, and \
+                    shows the pauses of the machine itself.";
         let tables = vec![pauses::table(&self.pauses, &self.scale)];
         Section { title: "Pauses", note: note.to_owned(), tables }
     }

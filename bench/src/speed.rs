@@ -183,7 +183,6 @@ impl Speed {
             "",
             "tollgate, verdict only",
             "",
-            "verdict on hashbrown",
             "floor",
         ]);
         for row in &self.rows {
@@ -194,9 +193,7 @@ impl Speed {
                 cells.push(format!("{ratio:.2}"));
                 cells.push(target.verdict(ratio.median()).to_owned());
             }
-            for candidate in [Candidate::Hashbrown, Candidate::Floor] {
-                cells.push(format!("{:.2}", row.ratio(candidate)));
-            }
+            cells.push(format!("{:.2}", row.ratio(Candidate::Floor)));
             table.push(cells);
         }
         table

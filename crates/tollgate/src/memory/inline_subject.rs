@@ -49,7 +49,7 @@ pub(super) struct Align32;
 pub(super) struct Align64;
 
 impl<const LENGTH: usize> Padded<LENGTH> {
-    fn padded(subject: &[u8]) -> Option<Self> {
+    fn with_padding(subject: &[u8]) -> Option<Self> {
         let mut bytes = [PADDING; LENGTH];
         bytes.get_mut(..subject.len())?.copy_from_slice(subject);
         Some(Self(bytes))
@@ -65,7 +65,7 @@ impl InlineSubject for ShortText {
     type Alignment = Align32;
 
     fn new(subject: &[u8]) -> Option<Self> {
-        Self::padded(subject)
+        Self::with_padding(subject)
     }
 
     fn text(&self) -> &[u8] {
@@ -91,7 +91,7 @@ impl InlineSubject for LongText {
     type Alignment = Align64;
 
     fn new(subject: &[u8]) -> Option<Self> {
-        Self::padded(subject)
+        Self::with_padding(subject)
     }
 
     fn text(&self) -> &[u8] {
