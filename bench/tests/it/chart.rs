@@ -19,10 +19,19 @@ fn every_peer_is_shown_also_where_it_is_faster() {
     {
         assert!(chart.contains(&format!(">{peer}</text>")), "{peer}");
     }
-    let faster = BENCHMARKS.replace("| × throttlecrab-server | 1.", "| × throttlecrab-server | 0.");
-    let faster = peer_chart::draw(&faster).unwrap();
+    let with_ratio = |ratio: &str| {
+        let lines =
+            BENCHMARKS.lines().map(|line| match line.strip_prefix("| × throttlecrab-server |") {
+                Some(_) => {
+                    format!("| × throttlecrab-server | {ratio} (0–9) | > 1 | met | 1.00 (0–9) |\n")
+                }
+                None => format!("{line}\n"),
+            });
+        peer_chart::draw(&lines.collect::<String>()).unwrap()
+    };
+    let (faster, slower) = (with_ratio("0.50"), with_ratio("2.00"));
     let count = |chart: &str| chart.matches(r#"<rect class="bar1""#).count();
-    assert_eq!(count(&faster), count(&chart) + 1, "{faster}");
+    assert_eq!(count(&faster), count(&slower) + 1, "{faster}");
 }
 
 #[test]
