@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 use tollgate::Outcome;
 
 use super::super::reply::Reply;
@@ -57,7 +57,7 @@ impl Answers {
     pub(super) async fn reply(&mut self, reply: Reply, now: Instant) {
         let (head, body) = reply.into_parts();
         // A complete body cannot fail.
-        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
         let (bytes, status) = (&mut self.bytes, head.status);
         bytes.extend_from_slice(b"HTTP/1.1 ");
         bytes.extend_from_slice(status.as_str().as_bytes());

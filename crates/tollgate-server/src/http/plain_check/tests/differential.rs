@@ -187,9 +187,9 @@ fn change() -> impl Strategy<Value = Change> {
         prop_oneof![any::<u8>(), proptest::sample::select(&b"\r\n :,;\0\t/0129abPOST{}\"\\"[..]),];
     let at = any::<usize>();
     prop_oneof![
-        4 => (at.clone(), byte.clone()).prop_map(|(at, byte)| Change::Set(at, byte)),
-        2 => (at.clone(), byte).prop_map(|(at, byte)| Change::Insert(at, byte)),
-        2 => at.clone().prop_map(Change::Remove),
+        4 => (at, byte.clone()).prop_map(|(at, byte)| Change::Set(at, byte)),
+        2 => (at, byte).prop_map(|(at, byte)| Change::Insert(at, byte)),
+        2 => at.prop_map(Change::Remove),
         1 => at.prop_map(Change::Truncate),
     ]
 }
