@@ -62,7 +62,9 @@ fn allocations<V, B>(mut service: V, peer: IpAddr, headers: usize) -> u64
 where
     V: Service<Request<()>, Response = Response<B>, Error = Infallible>,
 {
-    (0..3).for_each(|_| drop(call(&mut service, request(peer))));
+    for _ in 0..3 {
+        assert_eq!(call(&mut service, request(peer)), headers);
+    }
     let requests: Vec<_> = (0..REQUESTS).map(|_| request(peer)).collect();
     let measured = measure(|| {
         for request in requests {

@@ -20,7 +20,7 @@ fn policy(matching: impl Fn(usize) -> String) -> Policy {
 fn tried(policy: &Policy, rule: usize, facts: &[(&str, &str)]) -> usize {
     let request = Request::new(Facts::of(facts.iter().copied()).unwrap());
     assert_eq!(policy.plan(&request).rule().name(), format!("r{rule}"));
-    let normalized = policy.normalized_facts(&request);
+    let normalized = policy.normalized_facts(request.facts());
     policy.index.candidates(&normalized).count()
 }
 
