@@ -128,9 +128,8 @@ mod tests {
     fn targets_are_ratios_of_the_overheads() {
         let nanos = |candidate| match candidate {
             Candidate::NoLayer => 500.0,
-            Candidate::Governor => 900.0,
             Candidate::GovernorNoHeaders => 600.0,
-            Candidate::Tollgate => 900.0,
+            Candidate::Governor | Candidate::Tollgate => 900.0,
             Candidate::TollgateTwoLimits => 950.0,
             Candidate::TollgateNoHeaders => 621.0,
         };
