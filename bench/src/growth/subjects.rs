@@ -46,7 +46,7 @@ pub(super) fn for_rules(rules: u32) -> Outcome<Vec<Named>> {
     for rule in 0..rules {
         text.push_str(&format!(
             "  - {{ name: r{rule}, match: {{ path: {} }}, per: [client], \
-             limits: [{{ rate: 1/60s, burst: 1000000, algorithm: token_bucket }}] }}\n",
+             limits: [{{ rate: 1/60s, burst: {BURST}, algorithm: token_bucket }}] }}\n",
             path(rule, "**"),
         ));
     }
