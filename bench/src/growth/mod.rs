@@ -1,7 +1,7 @@
 //! How the time of a decision grows with the number of keys, rules, limits and threads.
 //!
-//! [`panels`] measures one [`panel`] for each; [`subjects`] are the limiters in them. [`drawing`] draws the curves,
-//! [`report`] writes the tables.
+//! `panels` measures one `panel` for each; `subjects` are the limiters in them. `drawing` draws the curves,
+//! `report` writes the tables.
 
 mod drawing;
 pub mod panel;

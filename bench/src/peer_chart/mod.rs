@@ -1,6 +1,6 @@
 //! The chart of the README: Tollgate beside each peer, from the figures in `docs/BENCHMARKS.md`.
 //!
-//! [`rows`] lists the comparisons, [`figures`] finds their figures in the document, [`drawing`] draws them.
+//! `rows` lists the comparisons, `figures` finds their figures in the document, `drawing` draws them.
 
 mod drawing;
 mod figures;
