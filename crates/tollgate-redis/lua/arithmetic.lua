@@ -25,7 +25,7 @@ local function begin(call_keys, call_args)
 end
 
 -- Operations on a key. A wait is 0, a number of microseconds, or `huge` for never.
-local TAKE, PEEK, REFUND, DEBIT = 1, 2, 3, 4
+local TAKE, PEEK, REFUND, DEBIT, LEASE = 1, 2, 3, 4, 11
 
 -- A count after a forced debit: clamped at the limit, never lowered by it.
 local function debited(count, cost, limit)

@@ -4,9 +4,9 @@ local plans = multi_take()
 local freed
 
 -- Formats of the extra value between the number of takes and the takes.
-local extra_formats = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16', [HOLDS] = '>c16' }
+local extra_formats = { [DEBIT] = '>I7', [LEASE] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16', [HOLDS] = '>c16' }
 
--- Marks the subject of a key: nodes must remove it from their refusal caches. The empty subject is `%` in a key.
+-- Marks the subject of a key: nodes must remove it from their refusal caches, and end its leases. The empty subject is `%` in a key.
 local function free(key)
   local subject = string.match(key, '{(.*)}')
   freed[subject == '%' and '' or subject] = true
@@ -68,6 +68,8 @@ end
 local number_verbs = {
   [PAUSE] = function(takes, length)
     pause(takes[1].state, takes[1].limit.spec, length)
+    -- Nodes must not spend leases of a paused key.
+    free(takes[1].state.key)
     return 0
   end,
   [RELEASE] = release_all,
@@ -107,6 +109,21 @@ local function reset(at)
   return after
 end
 
+-- Reads the amounts that a plan wants to lease, after its takes, and leases.
+local function apply_lease(at, takes, hold)
+  for _, take in ipairs(takes) do
+    take.want, at = decode('>I7', call, at)
+  end
+  lease_all(takes, hold)
+  if plans.first_error(takes) then
+    return plans.reply(takes)
+  end
+  for _, take in ipairs(takes) do
+    push(take.wait, take.remaining, take.reset)
+    reply[#reply + 1] = take.granted
+  end
+end
+
 local function apply_plan(at)
   local verb, count, after = decode('>BB', call, at)
   if verb == RESET then
@@ -119,10 +136,12 @@ local function apply_plan(at)
   local rest, takes, err = plans.read(after, count)
   if err then
     reply[#reply + 1] = err
+  elseif verb == LEASE then
+    apply_lease(rest, takes, extra)
   else
     apply(verb, takes, extra)
   end
-  return rest
+  return verb == LEASE and rest + 7 * count or rest
 end
 
 local function operate(call_keys, call_args)

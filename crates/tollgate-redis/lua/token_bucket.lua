@@ -68,6 +68,7 @@ local function mul_div_ceil(a, b, c)
   return quotient
 end
 
+-- `age` is the age of a debit, or the time of a lease.
 function token_bucket.step(s, l, op, cost, age)
   local deficit, give, capacity = s.deficit, l.give, l.capacity
   local ahead = s.at > now
@@ -80,6 +81,10 @@ function token_bucket.step(s, l, op, cost, age)
     deficit = mul_div_ceil(deficit, capacity, s.capacity)
   end
   local before, wait = deficit, 0
+  if op == LEASE then
+    -- As if the tokens were taken at any time until the lease ends: quota that refills meanwhile is not leased.
+    deficit, op = max(deficit, give * age), TAKE
+  end
   if op <= PEEK then
     if cost > l.burst then
       wait = huge

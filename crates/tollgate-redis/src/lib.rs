@@ -30,8 +30,8 @@ pub use directory::{
 };
 pub use router::Scripting;
 pub use store::{
-    DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT, PrefixError,
-    RedisStore, RedisStoreBuilder,
+    DEFAULT_MAX_LEASES, DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT,
+    PrefixError, RedisStore, RedisStoreBuilder,
 };
 /// The version of `rustls` for [`RedisStoreBuilder::tls_config`].
 pub use tokio_rustls::rustls;

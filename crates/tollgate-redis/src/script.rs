@@ -70,8 +70,14 @@ impl Entry {
 
 const SHARED: [&str; 2] = [lua!("arithmetic"), lua!("state")];
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("multi_take"), lua!("decide")];
-const OPERATE: [&str; 5] =
-    [lua!("pause"), lua!("permits"), lua!("plan"), lua!("multi_take"), lua!("operations")];
+const OPERATE: [&str; 6] = [
+    lua!("pause"),
+    lua!("permits"),
+    lua!("plan"),
+    lua!("multi_take"),
+    lua!("lease"),
+    lua!("operations"),
+];
 const DIRECTORY: [&str; 6] = [
     lua!("event_log"),
     lua!("history"),

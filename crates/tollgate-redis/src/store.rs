@@ -23,12 +23,14 @@ mod cross_node;
 mod eviction;
 mod list;
 mod node_call;
+mod node_leases;
 mod refusal_cache;
 
 pub use builder::{
-    DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT, PrefixError,
-    RedisStoreBuilder,
+    DEFAULT_MAX_LEASES, DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT,
+    PrefixError, RedisStoreBuilder,
 };
+use node_leases::NodeLeases;
 use refusal_cache::RefusalCache;
 
 type Takes = SmallVec<[EncodedTake; 2]>;
@@ -114,6 +116,7 @@ struct Shared {
     time: Arc<Time>,
     coalescer: Arc<Coalescer>,
     refusals: Option<Arc<RefusalCache>>,
+    leases: Option<NodeLeases>,
     events: Arc<SharedSubscription>,
 }
 
@@ -191,6 +194,14 @@ impl RedisStore {
         Ok(Decision::new(figures.at, pairs.map(status)))
     }
 
+    /// Takes from the store, unless the refusal cache refuses the plan.
+    async fn take_from_store<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+        match &self.shared.refusals {
+            Some(refusals) => self.take_cached(plan, refusals).await,
+            None => self.decide(plan, Verb::Take).await,
+        }
+    }
+
     /// Takes, unless the refusal cache refuses the plan.
     async fn take_cached<'a>(
         &self,
@@ -211,20 +222,33 @@ impl RedisStore {
         Ok(decision)
     }
 
-    /// Removes refusals of this process immediately. Other processes remove theirs on the published event.
-    fn remove_refusals(&self, subjects: impl IntoIterator<Item = impl AsRef<str>>) {
-        if let Some(refusals) = &self.shared.refusals {
-            subjects.into_iter().for_each(|subject| refusals.remove(subject.as_ref()));
+    /// Removes the refusals and ends the leases of subjects in this process immediately. Other processes do so on the
+    /// published event.
+    fn forget(&self, subjects: impl IntoIterator<Item = impl AsRef<str>>) {
+        for subject in subjects {
+            if let Some(refusals) = &self.shared.refusals {
+                refusals.remove(subject.as_ref());
+            }
+            if let Some(leases) = &self.shared.leases {
+                leases.end_subject(subject.as_ref());
+            }
         }
     }
 }
 
+/// Returns whether every limit of the plan is leased.
+fn is_leased(plan: &Plan<'_>) -> bool {
+    plan.takes().iter().all(|take| take.key().limit().lease_hold().is_some())
+}
+
 impl Store for RedisStore {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        match (plan.permit(), &self.shared.refusals) {
-            (Some(permit), _) => self.decide(plan, Verb::Hold(permit)).await,
-            (None, Some(refusals)) => self.take_cached(plan, refusals).await,
-            (None, None) => self.decide(plan, Verb::Take).await,
+        if let Some(permit) = plan.permit() {
+            return self.decide(plan, Verb::Hold(permit)).await;
+        }
+        match &self.shared.leases {
+            Some(leases) if is_leased(plan) => self.take_leased(plan, leases).await,
+            _ => self.take_from_store(plan).await,
         }
     }
 
@@ -233,8 +257,13 @@ impl Store for RedisStore {
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+        if is_leased(plan)
+            && let Some(refunded) = self.refund_leased(plan)
+        {
+            return Ok(refunded);
+        }
         let decision = self.decide(plan, Verb::Refund).await;
-        self.remove_refusals(plan.takes().iter().map(|take| take.key().subject()));
+        self.forget(plan.takes().iter().map(|take| take.key().subject()));
         decision
     }
 
@@ -246,14 +275,16 @@ impl Store for RedisStore {
         let now = self.shared.time.estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
         let length = length.min(MAX_PAUSE);
-        self.shared.number(Verb::Pause { length }, take).await.map(|_| ())
+        let result = self.shared.number(Verb::Pause { length }, take).await;
+        self.forget([key.subject()]);
+        result.map(|_| ())
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         let now = self.shared.time.estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
         let result = self.shared.number(Verb::Reset, take).await;
-        self.remove_refusals([key.subject()]);
+        self.forget([key.subject()]);
         result.map(|_| ())
     }
 

@@ -5,6 +5,7 @@ mod decision;
 mod fallback;
 mod fields;
 mod keyed;
+pub mod lease;
 mod limit;
 #[cfg(feature = "policy")]
 mod limiter;
@@ -33,7 +34,7 @@ pub use fallback::{
     BreakerState, FallbackStore, FallbackStoreBuilder, LocalDecisions, Outage, StoreEvent,
 };
 pub use keyed::{KeyedCall, KeyedLimiter};
-pub use limit::{Limit, LimitError, LimitSpec, RateText};
+pub use limit::{LeaseSize, Limit, LimitError, LimitSpec, RateText};
 #[cfg(feature = "policy")]
 pub use limiter::{
     ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, LimitChange, Limiter,

@@ -5,6 +5,7 @@ mod display;
 mod encoding;
 mod error;
 pub(crate) mod identity;
+mod lease;
 mod registry_cell;
 mod spec;
 mod unique_names;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 pub use display::RateText;
 pub use error::LimitError;
+pub use lease::LeaseSize;
+use lease::LeaseTerms;
 pub(crate) use registry_cell::RegistryCell;
 pub use spec::LimitSpec;
 #[cfg(feature = "policy")]
@@ -50,6 +53,7 @@ pub struct Limit {
     count: u64,
     window: Duration,
     parameters: Parameters,
+    lease: LeaseTerms,
     registry_cell: RegistryCell,
 }
 
@@ -63,6 +67,7 @@ impl Limit {
             count,
             window,
             parameters,
+            lease: LeaseTerms::default(),
             registry_cell,
         }
     }
@@ -187,16 +192,17 @@ impl Limit {
         Self { name: name.into(), registry_cell: RegistryCell::default(), ..self }
     }
 
-    /// Returns the same parameters with the rule and name of `other`.
+    /// Returns the same parameters with the rule, name and size of leases of `other`.
     pub(crate) fn with_identity_of(self, other: &Self) -> Self {
         let (rule, name) = (other.rule.clone(), other.name.clone());
-        Self {
+        let limit = Self {
             rule,
             name,
             is_named: other.is_named,
             registry_cell: RegistryCell::default(),
             ..self
-        }
+        };
+        limit.with_lease(other.lease())
     }
 
     /// Returns true if both limits use the same stored state.

@@ -186,6 +186,7 @@ fn write_plan(out: &mut Vec<u8>, plan: &QueuedPlan, tables: &mut Tables) {
         Verb::Release(permit) => (8, Some(Extra::Permit(permit.as_u128()))),
         Verb::Renew(permit) => (9, Some(Extra::Permit(permit.as_u128()))),
         Verb::Holds(permit) => (10, Some(Extra::Permit(permit.as_u128()))),
+        Verb::Lease { hold } => (11, Some(Extra::Number(micros(hold)))),
     };
     out.push(number);
     out.push(u8::try_from(plan.takes.len()).unwrap_or(u8::MAX));
@@ -199,6 +200,9 @@ fn write_plan(out: &mut Vec<u8>, plan: &QueuedPlan, tables: &mut Tables) {
         out.extend_from_slice(&tables.key(&take.key).to_be_bytes());
         out.extend_from_slice(&tables.limit(&take.limit).to_be_bytes());
         write_number(out, take.cost);
+    }
+    if matches!(plan.verb, Verb::Lease { .. }) {
+        plan.takes.iter().for_each(|take| write_number(out, take.wanted));
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum PlanReply {
 pub(crate) struct Figures {
     pub(crate) at: Timestamp,
     pub(crate) replies: SmallVec<[StepReply; 2]>,
+    /// The leased amounts of the takes, all 0 if there is no lease; empty unless the verb leases.
+    pub(crate) leased: SmallVec<[u64; 2]>,
 }
 
 /// What a script returned for one plan.
@@ -88,11 +90,14 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
         if verb.replies_with_number() {
             return Some(Ok(PlanReply::Number(first)));
         }
-        let mut replies = SmallVec::new();
+        let (mut replies, mut leased) = (SmallVec::new(), SmallVec::new());
         let mut wait = first;
         for remaining_takes in (0..takes).rev() {
             // Invalid figures are read to their end, so that the next plan gets its own reply.
             replies.extend(step_reply(wait, self.integer()?, self.integer()?));
+            if matches!(verb, Verb::Lease { .. }) {
+                leased.push(u64::try_from(self.integer()?).unwrap_or(0));
+            }
             if remaining_takes > 0 {
                 wait = self.integer()?;
             }
@@ -100,7 +105,7 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
         if replies.len() < takes {
             return Some(Err(Failure::unexpected()));
         }
-        Some(Ok(PlanReply::Figures(Figures { at: self.at, replies })))
+        Some(Ok(PlanReply::Figures(Figures { at: self.at, replies, leased })))
     }
 
     fn integer(&mut self) -> Option<i64> {

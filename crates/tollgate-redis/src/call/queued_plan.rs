@@ -25,6 +25,10 @@ pub(crate) enum Verb {
     Debit {
         age: Duration,
     },
+    /// A take that leases more than its cost, for a node that spends it within `hold`.
+    Lease {
+        hold: Duration,
+    },
     Pause {
         length: Duration,
     },
@@ -66,6 +70,8 @@ pub(crate) struct EncodedTake {
     pub(super) letter: Letter,
     pub(super) limit: LimitCode,
     pub(super) cost: u64,
+    /// The amount to lease; 0 unless the verb leases.
+    pub(super) wanted: u64,
     /// 0 for an enforced take, else the number of its shadow group within the plan.
     pub(super) group: u8,
 }
@@ -73,6 +79,11 @@ pub(crate) struct EncodedTake {
 impl EncodedTake {
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// Returns the take with this cost, and an amount to lease.
+    pub(crate) fn leasing(self, cost: u64, wanted: u64) -> Self {
+        Self { cost, wanted, ..self }
     }
 
     pub(crate) const fn letter(&self) -> Letter {
@@ -162,7 +173,7 @@ pub(crate) fn takes_of(plan: &Plan<'_>, keys: &Keys, now: Timestamp) -> SmallVec
 pub(crate) fn take_of(key: &Key<'_>, cost: u64, keys: &Keys, now: Timestamp) -> EncodedTake {
     let (letter, limit) = limit_code::encode(key.limit(), now);
     let key = keys.counter(key.subject(), &key.limit().identity());
-    EncodedTake { key, letter, limit, cost, group: 0 }
+    EncodedTake { key, letter, limit, cost, wanted: 0, group: 0 }
 }
 
 /// Encodes the keys of a permit as takes of cost 0.
@@ -172,6 +183,7 @@ pub(crate) fn takes_of_permit(permit: &Permit, keys: &Keys) -> SmallVec<[Encoded
         letter: Letter::Concurrency,
         limit: limit_code::encode_permit_limit(),
         cost: 0,
+        wanted: 0,
         group: 0,
     });
     takes.collect()

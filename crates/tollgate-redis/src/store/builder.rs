@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio_rustls::rustls::ClientConfig;
 
+use super::node_leases::NodeLeases;
 use super::refusal_cache::RefusalCache;
 use super::{RedisStore, Shared};
 use crate::Address;
@@ -31,6 +32,9 @@ pub const DEFAULT_MAX_WAITING: usize = 10_000;
 /// Default of [`RedisStoreBuilder::max_refusals`].
 pub const DEFAULT_MAX_REFUSALS: usize = 16_384;
 
+/// Default of [`RedisStoreBuilder::max_leases`].
+pub const DEFAULT_MAX_LEASES: usize = 4096;
+
 /// Builds a [`RedisStore`].
 ///
 /// ```
@@ -52,6 +56,7 @@ pub struct RedisStoreBuilder {
     timeout: Duration,
     max_waiting: usize,
     max_refusals: usize,
+    max_leases: usize,
     scripting: Scripting,
     time: Time,
 }
@@ -65,6 +70,7 @@ impl RedisStoreBuilder {
             timeout: DEFAULT_TIMEOUT,
             max_waiting: DEFAULT_MAX_WAITING,
             max_refusals: DEFAULT_MAX_REFUSALS,
+            max_leases: DEFAULT_MAX_LEASES,
             scripting: Scripting::default(),
             time: Time::of_server(),
         }
@@ -100,6 +106,12 @@ impl RedisStoreBuilder {
         Self { max_refusals, ..self }
     }
 
+    /// Sets the maximum number of plans with a [lease](tollgate::lease). Only limits with
+    /// [`LeaseSize::Auto`](tollgate::LeaseSize) or a fixed size are leased. 0 disables leases.
+    pub fn max_leases(self, max_leases: usize) -> Self {
+        Self { max_leases, ..self }
+    }
+
     /// Sets how the server runs Lua programs.
     pub fn scripting(self, scripting: Scripting) -> Self {
         Self { scripting, ..self }
@@ -126,10 +138,10 @@ impl RedisStoreBuilder {
         Self { tls_config: Some(config), ..self }
     }
 
-    /// Sets a test clock. Disables the refusal cache; keys hardly expire.
+    /// Sets a test clock. Disables the refusal cache and leases; keys hardly expire.
     #[cfg(feature = "testing")]
     pub fn clock(self, clock: tollgate::ManualClock) -> Self {
-        Self { time: Time::Manual(clock), max_refusals: 0, ..self }
+        Self { time: Time::Manual(clock), max_refusals: 0, max_leases: 0, ..self }
     }
 
     /// Creates the store. Does not connect yet.
@@ -168,6 +180,10 @@ impl RedisStoreBuilder {
         if let Some(refusals) = &refusals {
             events.add(Arc::clone(refusals) as Arc<dyn Listener>);
         }
+        let leases = (self.max_leases > 0).then(|| NodeLeases::new(self.max_leases));
+        if let Some(leases) = &leases {
+            events.add(leases.listener());
+        }
         RedisStore::of(Shared {
             events,
             address: self.address,
@@ -176,6 +192,7 @@ impl RedisStoreBuilder {
             time,
             coalescer: Arc::new(coalescer),
             refusals,
+            leases,
         })
     }
 }
@@ -189,6 +206,7 @@ impl fmt::Debug for RedisStoreBuilder {
             .field("timeout", &self.timeout)
             .field("max_waiting", &self.max_waiting)
             .field("max_refusals", &self.max_refusals)
+            .field("max_leases", &self.max_leases)
             .field("scripting", &self.scripting)
             .finish_non_exhaustive()
     }

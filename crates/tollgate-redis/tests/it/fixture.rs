@@ -14,7 +14,7 @@ use tollgate::{
 };
 use tollgate_redis::{Address, RedisStore, RedisStoreBuilder, Scripting};
 use tollgate_testkit::conformance::{Fixture, SuiteSize};
-use tollgate_testkit::server::{Certificates, Cluster, Flavor, Sentinels, Server};
+use tollgate_testkit::server::{Certificates, Cluster, Flavor, Raw, Sentinels, Server};
 
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
@@ -128,6 +128,17 @@ pub(crate) fn limits_of_each_algorithm(count: u64) -> Vec<Limit> {
 /// Returns a plan of one take.
 pub(crate) fn plan<'a>(subject: &'a Subject, limit: &'a Limit, cost: u64) -> Plan<'a> {
     Plan::new([Take::new(Key::new(subject, limit), cost)]).unwrap()
+}
+
+/// Returns the number of script calls so far.
+pub(crate) fn script_calls(raw: &mut Raw) -> u64 {
+    let info = raw.call(&["INFO", "commandstats"]);
+    let calls = |line: &str| {
+        let (name, rest) = line.split_once(":calls=")?;
+        let is_script = ["cmdstat_eval", "cmdstat_evalsha", "cmdstat_fcall"].contains(&name);
+        is_script.then(|| rest.split(',').next().unwrap().parse::<u64>().unwrap())
+    };
+    info.text().lines().filter_map(calls).sum()
 }
 
 /// Returns the Redis key of a counter.

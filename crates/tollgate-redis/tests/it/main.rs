@@ -24,6 +24,7 @@ mod expiry;
 mod first_call;
 mod fixture;
 mod foreign_keys;
+mod leases;
 mod memory_equivalence;
 mod memory_full;
 mod node_batching;

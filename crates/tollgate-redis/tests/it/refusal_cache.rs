@@ -4,21 +4,10 @@ use std::time::{Duration, Instant};
 
 use tollgate::{Decision, Key, Limit, Quota, Source, Store, Subject};
 use tollgate_redis::RedisStore;
-use tollgate_testkit::server::{Flavor, Raw, Server};
+use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::eventually;
 
-use crate::fixture::{block_on, builder, limits_of_each_algorithm, plan};
-
-/// Returns the number of script calls so far.
-fn script_calls(raw: &mut Raw) -> u64 {
-    let info = raw.call(&["INFO", "commandstats"]);
-    let calls = |line: &str| {
-        let (name, rest) = line.split_once(":calls=")?;
-        let is_script = ["cmdstat_eval", "cmdstat_evalsha", "cmdstat_fcall"].contains(&name);
-        is_script.then(|| rest.split(',').next().unwrap().parse::<u64>().unwrap())
-    };
-    info.text().lines().filter_map(calls).sum()
-}
+use crate::fixture::{block_on, builder, limits_of_each_algorithm, plan, script_calls};
 
 fn take<'a>(store: &RedisStore, subject: &'a Subject, limit: &'a Limit) -> Decision<'a> {
     block_on(store.take(&plan(subject, limit, 1))).unwrap()

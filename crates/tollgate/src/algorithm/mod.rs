@@ -48,7 +48,7 @@ pub use sliding_counter::SlidingCounter;
 pub use sliding_window::SlidingWindow;
 pub use state::State;
 pub use table::Letter;
-pub(crate) use table::{Algorithm, LimitField};
+pub(crate) use table::{Algorithm, LeaseRule, LimitField};
 pub use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{Bucket, BucketTake};
 

@@ -207,11 +207,37 @@ impl Letter {
         }
     }
 
+    /// How a lease of the limit is kept within it.
+    pub(crate) const fn lease_rule(self) -> LeaseRule {
+        match self {
+            Self::Block | Self::Concurrency => LeaseRule::Never,
+            Self::TokenBucket => LeaseRule::Refill,
+            Self::SlidingWindow => LeaseRule::Log,
+            Self::FixedWindow | Self::CalendarWindow => LeaseRule::Window,
+            Self::SlidingCounter => LeaseRule::FadingWindow,
+        }
+    }
+
     /// Returns whether the limit has the field.
     #[must_use]
     pub fn has(self, field: LimitField) -> bool {
         self.fields().contains(&field)
     }
+}
+
+/// How a lease, which is spent later than it is debited, is kept within a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseRule {
+    /// The limit is not leased.
+    Never,
+    /// What refills until the lease ends cannot be leased.
+    Refill,
+    /// The store counts every take for the time of a lease longer.
+    Log,
+    /// The lease ends with the window, which ends at the reset.
+    Window,
+    /// The lease ends with the window, which ends one window before the reset.
+    FadingWindow,
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! Parses `defaults` and builds the default rule.
 
 use crate::algorithm::Algorithm;
-use crate::limit::{DEFAULT_RULE, Limit};
+use crate::limit::{DEFAULT_RULE, LeaseSize, Limit};
 use crate::plan::{Distributed, Distribution, OnStoreLoss};
 use crate::policy::error::FieldErrors;
 use crate::policy::fact_name::FactName;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
 
-use super::{limit, rule};
+use super::limit::{self, Inherited};
+use super::rule;
 
 /// The fields of `defaults`.
 pub(super) const DEFAULTS: &[&str] =
-    &["limit", "algorithm", "on_store_loss", "missing", "per", "distributed"];
+    &["limit", "algorithm", "on_store_loss", "missing", "per", "distributed", "lease"];
 
 const ON_STORE_LOSS: &[(&str, OnStoreLoss)] = &[
     (OnStoreLoss::Local.as_str(), OnStoreLoss::Local),
@@ -47,6 +48,7 @@ pub(super) fn distribution(
 /// The values that rules inherit.
 pub(super) struct Defaults {
     pub(super) algorithm: Algorithm,
+    pub(super) lease: LeaseSize,
     pub(super) settings: Settings,
     pub(super) per: Vec<FactName>,
     /// The default limit if the file sets one; `Some(None)` is `limit: unlimited`.
@@ -57,6 +59,7 @@ impl Default for Defaults {
     fn default() -> Self {
         Self {
             algorithm: Algorithm::SlidingWindow,
+            lease: LeaseSize::Off,
             settings: Settings::default(),
             per: vec![FactName::new("client")],
             limit: None,
@@ -71,6 +74,8 @@ impl Defaults {
         let Some(fields) = map.known_fields(DEFAULTS, errors) else { return builtin };
         let algorithm = fields.parse("algorithm", errors, limit::rate_algorithm);
         let algorithm = algorithm.unwrap_or(builtin.algorithm);
+        let lease = fields.parse("lease", errors, limit::lease).unwrap_or(builtin.lease);
+        let inherited = Inherited { algorithm, lease };
         let missing = fields.parse("missing", errors, |entry| entry.word(MISSING));
         let settings = Settings {
             mode: RuleMode::Enforce,
@@ -80,16 +85,17 @@ impl Defaults {
         let per = fields.parse("per", errors, rule::per).unwrap_or(builtin.per);
         let limit = fields.get("limit").and_then(|entry| match entry.text() {
             Ok("unlimited") => Some(None),
-            _ => limit::parse(entry, algorithm, errors).map(Some),
+            _ => limit::parse(entry, inherited, errors).map(Some),
         });
-        Self { algorithm, settings, per, limit }
+        Self { algorithm, lease, settings, per, limit }
     }
 
     /// Builds the default rule. `limit` applies if the file does not set one; `index` is the number of rules.
     pub(super) fn rule(self, limit: Limit, index: usize) -> Rule {
         // `in_rule` cannot fail, because the rule name is valid.
         let in_default = |limit: Limit| limit.clone().in_rule(DEFAULT_RULE).unwrap_or(limit);
-        let limit = self.limit.unwrap_or(Some(limit)).map(in_default);
+        let limit = self.limit.unwrap_or_else(|| Some(limit.with_lease(self.lease)));
+        let limit = limit.map(in_default);
         let mut settings = self.settings;
         if limit.is_none() {
             settings.missing = OnMissingFact::Share;

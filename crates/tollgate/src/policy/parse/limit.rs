@@ -1,7 +1,9 @@
 //! Parses limits and lists of limits.
 
+use std::num::NonZeroU32;
+
 use crate::algorithm::{Algorithm, CalendarUnit, LimitField};
-use crate::limit::{Limit, LimitSpec, duplicate_name, unique_names};
+use crate::limit::{LeaseSize, Limit, LimitSpec, duplicate_name, unique_names};
 use crate::plan::MAX_TAKES;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::node_ref::{Fields, NodeRef};
@@ -10,7 +12,14 @@ use super::rate::{self, Period, Rate};
 
 /// The fields of a limit.
 pub(super) const LIMIT: &[&str] =
-    &["rate", "burst", "name", "algorithm", "align", "tz", "concurrency", "ttl"];
+    &["rate", "burst", "name", "algorithm", "align", "tz", "concurrency", "ttl", "lease"];
+
+/// The values that limits inherit from their rule and from `defaults`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inherited {
+    pub(super) algorithm: Algorithm,
+    pub(super) lease: LeaseSize,
+}
 
 /// The name prefix of trial limits, so that they never share a counter with live limits.
 pub(in crate::policy) const TRIAL_PREFIX: &str = "next.";
@@ -23,11 +32,11 @@ const MAX_NAME: usize = 64;
 /// Parses the limits of a rule: at least one, with unique names.
 pub(super) fn live(
     list: NodeRef<'_>,
-    algorithm: Algorithm,
+    inherited: Inherited,
     rule: &str,
     errors: &mut FieldErrors,
 ) -> Option<Vec<Limit>> {
-    let limits = parse_list(list, algorithm, rule, errors)?;
+    let limits = parse_list(list, inherited, rule, errors)?;
     match limits.iter().position(|limit| limit.name().starts_with(TRIAL_PREFIX)) {
         None => Some(limits),
         Some(index) => errors.record(Err(name_node(list, index).invalid(TRIAL_NAME))),
@@ -37,11 +46,11 @@ pub(super) fn live(
 /// Parses trial limits and adds [`TRIAL_PREFIX`] to their names.
 pub(super) fn trial(
     list: NodeRef<'_>,
-    algorithm: Algorithm,
+    inherited: Inherited,
     rule: &str,
     errors: &mut FieldErrors,
 ) -> Option<Vec<Limit>> {
-    let limits = parse_list(list, algorithm, rule, errors)?;
+    let limits = parse_list(list, inherited, rule, errors)?;
     let prefixed = limits.into_iter().enumerate().map(|(index, limit)| {
         let name = format!("{TRIAL_PREFIX}{}", limit.name());
         if name.len() > MAX_NAME {
@@ -56,7 +65,7 @@ pub(super) fn trial(
 /// Parses a list of limits, or one limit. `None` if one of them is invalid.
 fn parse_list(
     list: NodeRef<'_>,
-    algorithm: Algorithm,
+    inherited: Inherited,
     rule: &str,
     errors: &mut FieldErrors,
 ) -> Option<Vec<Limit>> {
@@ -72,7 +81,7 @@ fn parse_list(
     let before = errors.count();
     let mut limits: Vec<Limit> = Vec::with_capacity(entries.len());
     for entry in entries {
-        let Some(limit) = parse(entry, algorithm, errors) else { continue };
+        let Some(limit) = parse(entry, inherited, errors) else { continue };
         let is_same = |earlier: &Limit| earlier.is_named() && earlier.name() == limit.name();
         if limit.is_named() && limits.iter().any(is_same) {
             let node = entry.field("name").unwrap_or(entry);
@@ -103,13 +112,13 @@ pub(super) fn rate_algorithm(name: NodeRef<'_>) -> Result<Algorithm, FieldError>
 /// Parses one limit: a rate, or a map. `None` if it is invalid; then the errors are recorded.
 pub(super) fn parse(
     entry: NodeRef<'_>,
-    inherited: Algorithm,
+    inherited: Inherited,
     errors: &mut FieldErrors,
 ) -> Option<Limit> {
     if !entry.is_map() {
-        let spec = LimitSpec { algorithm: Some(inherited), ..LimitSpec::default() };
+        let spec = LimitSpec { algorithm: Some(inherited.algorithm), ..LimitSpec::default() };
         let limit = with_rate(spec, entry).and_then(|spec| build(&spec, entry, entry));
-        return errors.record(limit);
+        return errors.record(limit).map(|limit| limit.with_lease(inherited.lease));
     }
     let fields = entry.known_fields(LIMIT, errors)?;
     let before = errors.count();
@@ -118,12 +127,12 @@ pub(super) fn parse(
             let mut spec = common_fields(&fields, errors);
             spec.algorithm = fields.parse("algorithm", errors, rate_algorithm);
             if spec.align.is_none() {
-                spec.algorithm = spec.algorithm.or(Some(inherited));
+                spec.algorithm = spec.algorithm.or(Some(inherited.algorithm));
             }
             (rate, errors.record(with_rate(spec, rate))?)
         }
         (None, Some(count)) => {
-            errors.record(fields.forbid(&["algorithm"], "is not valid with concurrency"));
+            errors.record(fields.forbid(&["algorithm", "lease"], "is not valid with concurrency"));
             let algorithm = Some(Algorithm::Concurrency);
             let spec = common_fields(&fields, errors);
             (count, LimitSpec { algorithm, count: errors.record(count.number(1)), ..spec })
@@ -138,10 +147,25 @@ pub(super) fn parse(
             return errors.record(Err(entry.error(PolicyErrorKind::MissingField, reason)));
         }
     };
+    let lease = fields.parse("lease", errors, lease).unwrap_or(inherited.lease);
     if errors.count() > before {
         return None;
     }
-    errors.record(build(&spec, entry, value))
+    errors.record(build(&spec, entry, value)).map(|limit| limit.with_lease(lease))
+}
+
+/// Parses the size of leases: `auto`, `off` or an amount.
+pub(super) fn lease(node: NodeRef<'_>) -> Result<LeaseSize, FieldError> {
+    let invalid = || node.invalid("must be auto, off, or an amount from 1 to 4294967295");
+    match node.text() {
+        Ok("auto") => Ok(LeaseSize::Auto),
+        Ok("off") => Ok(LeaseSize::Off),
+        Ok(text) => {
+            let amount = text.parse::<NonZeroU32>().map_err(|_| invalid())?;
+            Ok(LeaseSize::Fixed(amount))
+        }
+        Err(_) => Err(invalid()),
+    }
 }
 
 /// Parses the fields that have the same names in a [`LimitSpec`].

@@ -1,14 +1,15 @@
 //! Parses `limiters`.
 
 use crate::algorithm::Algorithm;
-use crate::limit::{INLINE_RULE, Limit};
+use crate::limit::{INLINE_RULE, LeaseSize, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::limiters::{AcquireMode, NO_SLOTS, NamedLimits};
 use crate::policy::node_ref::{Fields, NodeRef};
 
 use super::condition::fact_text;
-use super::{limit, rate};
+use super::limit::{self, Inherited};
+use super::rate;
 
 /// The fields of a limiter.
 pub(super) const LIMITER: &[&str] = &["key", "limits", "algorithm", "mode", "longest_wait"];
@@ -31,7 +32,7 @@ fn limiter(entry: NodeRef<'_>, errors: &mut FieldErrors) -> Option<NamedLimits> 
         .map_err(|error| entry.name_error(PolicyErrorKind::Value, error.to_string()));
     let is_named = errors.record(named).is_some();
     if !entry.is_map() {
-        let limit = limit::parse(entry, Algorithm::SlidingWindow, errors)?;
+        let limit = limit::parse(entry, inherited(Algorithm::SlidingWindow), errors)?;
         return is_named.then(|| errors.record(build(entry, name, name, vec![limit])))?;
     }
     let fields = entry.known_fields(LIMITER, errors)?;
@@ -42,6 +43,11 @@ fn limiter(entry: NodeRef<'_>, errors: &mut FieldErrors) -> Option<NamedLimits> 
     let mode = errors.record(mode(&fields));
     let limits = limits.filter(|_| is_named)?;
     Some(errors.record(build(entry, name, key, limits))?.with_mode(mode?))
+}
+
+/// Limiters inherit nothing from `defaults`, so leases are off unless a limit sets them.
+fn inherited(algorithm: Algorithm) -> Inherited {
+    Inherited { algorithm, lease: LeaseSize::Off }
 }
 
 fn build(
@@ -59,7 +65,7 @@ fn limits(list: NodeRef<'_>, algorithm: Algorithm, errors: &mut FieldErrors) -> 
     if entries.is_empty() {
         return errors.record(Err(list.invalid("must have at least one limit")));
     }
-    let limits = limit::live(list, algorithm, INLINE_RULE, errors)?;
+    let limits = limit::live(list, inherited(algorithm), INLINE_RULE, errors)?;
     let has_slots = |limit: &Limit| limit.algorithm().holds_slots();
     match entries.iter().zip(&limits).find(|(_, limit)| has_slots(limit)) {
         Some((entry, _)) => errors.record(Err(entry.error(PolicyErrorKind::Limit, NO_SLOTS))),

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::algorithm::Algorithm;
 use crate::limit::{DEFAULT_RULE, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
@@ -12,8 +11,9 @@ use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
 use crate::policy::tiers::Tiers;
 use crate::request::is_fact_name;
 
+use super::condition;
 use super::defaults::{Defaults, MISSING, distribution};
-use super::{condition, limit};
+use super::limit::{self, Inherited};
 
 /// The fields of a rule.
 pub(super) const RULE: &[&str] = &[
@@ -64,9 +64,10 @@ pub(super) fn parse<'t>(
     let is_unlimited = unlimited.unwrap_or(false);
     let settings = settings(&fields, defaults, is_unlimited, errors);
     let algorithm = fields.parse("algorithm", errors, limit::rate_algorithm);
-    let algorithm = algorithm.unwrap_or(defaults.algorithm);
+    let inherited =
+        Inherited { algorithm: algorithm.unwrap_or(defaults.algorithm), lease: defaults.lease };
     let limits = match fields.get("limits") {
-        Some(list) => limits(list, algorithm, (name, settings.missing), errors),
+        Some(list) => limits(list, inherited, (name, settings.missing), errors),
         // If `unlimited` is invalid, or a field is misspelled, the rule may have been meant to be complete.
         None if unlimited == Some(false) && !fields.has_unknown() => {
             let reason = "a rule must have limits or unlimited: true";
@@ -76,7 +77,7 @@ pub(super) fn parse<'t>(
     };
     let next = fields.get("next").and_then(|next| {
         let list = next.known_fields(NEXT, errors)?.require("limits", errors)?;
-        limit::trial(list, algorithm, name, errors)
+        limit::trial(list, inherited, name, errors)
     });
     let mut conditions = |field| {
         fields.get(field).map(|map| condition::parse(map, tiers, errors)).unwrap_or_default()
@@ -126,11 +127,11 @@ fn unlimited(fields: &Fields<'_>) -> Result<bool, FieldError> {
 
 fn limits(
     list: NodeRef<'_>,
-    algorithm: Algorithm,
+    inherited: Inherited,
     (rule, missing): (&str, OnMissingFact),
     errors: &mut FieldErrors,
 ) -> Option<Vec<Limit>> {
-    let limits = limit::live(list, algorithm, rule, errors)?;
+    let limits = limit::live(list, inherited, rule, errors)?;
     match limits.iter().position(|limit| limit.name() == MISSING_BLOCK) {
         Some(index) if missing == OnMissingFact::Deny => {
             let reason = "the name \"missing\" is reserved in a rule with missing: deny; choose \

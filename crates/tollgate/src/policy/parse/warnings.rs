@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::limit::LeaseSize;
 use crate::plan::MAX_TAKES;
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::fact_name::{FactName, Meaning};
@@ -23,7 +24,22 @@ pub(super) fn collect(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     warnings.extend(unreachable(rules));
     warnings.extend(too_many_takes(rules));
     warnings.extend(too_many_facts(rules));
+    warnings.extend(unused_leases(rules));
     warnings
+}
+
+/// Warns about limits with a fixed size of leases that cannot be leased. `auto` is meant for limits of any size.
+fn unused_leases(rules: &[Rule]) -> impl Iterator<Item = String> {
+    let limits = rules.iter().flat_map(|rule| rule.limits.iter().map(move |limit| (rule, limit)));
+    limits.filter_map(|(rule, limit)| match (limit.lease(), limit.lease_hold()) {
+        (LeaseSize::Fixed(size), None) => Some(format!(
+            "rules[{}] ({}): limit {} is too small for leases of {size}, so the store decides every request",
+            rule.index,
+            rule.name,
+            limit.name()
+        )),
+        _ => None,
+    })
 }
 
 /// Warns about facts that the file defines and no rule matches or counts by.

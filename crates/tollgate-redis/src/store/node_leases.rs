@@ -1,0 +1,190 @@
+//! The leases of this node: sends the requests of the lease table, and ends leases when changes are published.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use smallvec::SmallVec;
+use tokio::runtime::Handle;
+use tollgate::algorithm::Reply as StepReply;
+use tollgate::lease::{
+    Grant, LeaseOutcome, LeaseRequest, LeaseStats, LeaseTable, LeaseTime, TakeGrant,
+};
+use tollgate::{Decision, Plan, Status, StoreError};
+
+use super::{RedisStore, Shared, Takes};
+use crate::call::{self, Figures, Verb};
+use crate::subscription::Listener;
+
+/// The lease table of a store, with its clocks.
+#[derive(Debug)]
+pub(super) struct NodeLeases {
+    table: Arc<LeaseTable>,
+    created: Instant,
+}
+
+impl NodeLeases {
+    pub(super) fn new(max: usize) -> Self {
+        Self { table: Arc::new(LeaseTable::new(max)), created: Instant::now() }
+    }
+
+    pub(super) fn listener(&self) -> Arc<dyn Listener> {
+        Arc::clone(&self.table) as Arc<dyn Listener>
+    }
+
+    pub(super) fn end_subject(&self, subject: &str) {
+        self.table.end_subject(subject);
+    }
+
+    fn now(&self) -> LeaseTime {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        LeaseTime::new(self.created.elapsed(), wall.unwrap_or_default())
+    }
+}
+
+impl RedisStore {
+    /// Returns the figures of the [leases](tollgate::lease) of this store.
+    ///
+    /// ```
+    /// use tollgate_redis::{Address, RedisStore};
+    ///
+    /// let store = RedisStore::new(Address::local());
+    /// assert_eq!(store.lease_stats().granted, 0);
+    /// ```
+    #[must_use]
+    pub fn lease_stats(&self) -> LeaseStats {
+        let leases = self.shared.leases.as_ref();
+        leases.map_or_else(LeaseStats::default, |leases| leases.table.stats(leases.now()))
+    }
+
+    /// Takes from a lease of the plan; else from the store, with a request for a lease if one is worth it.
+    pub(super) async fn take_leased<'a>(
+        &self,
+        plan: &Plan<'a>,
+        leases: &NodeLeases,
+    ) -> Result<Decision<'a>, StoreError> {
+        self.shared.events.start();
+        match leases.table.spend(plan, self.shared.time.estimate(), leases.now()) {
+            LeaseOutcome::NotLeased => self.take_from_store(plan).await,
+            LeaseOutcome::Decided(decision, None) => Ok(decision),
+            LeaseOutcome::Decided(decision, Some(request)) => {
+                self.lease_in_background(plan, request);
+                Ok(decision)
+            }
+            LeaseOutcome::Request(request) => self.take_and_lease(plan, request).await,
+        }
+    }
+
+    /// Refunds to a lease of the plan; `None` if there is none that has paid.
+    pub(super) fn refund_leased<'a>(&self, plan: &Plan<'a>) -> Option<Decision<'a>> {
+        let leases = self.shared.leases.as_ref()?;
+        leases.table.refund(plan, self.shared.time.estimate(), leases.now())
+    }
+
+    /// Takes the cost of a plan and leases more, in one call.
+    async fn take_and_lease<'a>(
+        &self,
+        plan: &Plan<'a>,
+        request: LeaseRequest,
+    ) -> Result<Decision<'a>, StoreError> {
+        let refusals = self.shared.refusals.as_ref();
+        let epoch = match refusals.map(|refusals| refusals.find(plan)) {
+            Some(Ok(refusal)) => return Ok(refusal),
+            Some(Err(epoch)) => epoch,
+            None => None,
+        };
+        let takes = self.shared.takes_of_request(plan, &request);
+        let Some(figures) = self.shared.lease(&request, &takes).await? else {
+            drop(request);
+            return self.take_from_store(plan).await;
+        };
+        let spent: SmallVec<[u64; 2]> = request.costs().into();
+        request.finish(grant_of(&figures));
+        let decision = decision_of(plan, &figures, &spent);
+        if let (Some(refusals), Some(epoch)) = (refusals, epoch)
+            && !decision.is_allowed()
+        {
+            refusals.insert(plan, &decision, &epoch);
+        }
+        Ok(decision)
+    }
+
+    /// Requests a lease while the node still spends another one. Without a runtime, no lease is requested.
+    fn lease_in_background(&self, plan: &Plan<'_>, request: LeaseRequest) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        let takes = self.shared.takes_of_request(plan, &request);
+        let shared = Arc::clone(&self.shared);
+        runtime.spawn(async move {
+            let figures = shared.lease(&request, &takes).await.ok().flatten();
+            request.finish(figures.as_ref().and_then(grant_of));
+        });
+    }
+}
+
+impl Shared {
+    /// Encodes the takes of a plan with the costs and amounts of a request.
+    fn takes_of_request(&self, plan: &Plan<'_>, request: &LeaseRequest) -> Takes {
+        let takes = call::takes_of(plan, &self.keys, self.time.estimate());
+        let amounts = request.costs().iter().zip(request.amounts());
+        takes
+            .into_iter()
+            .zip(amounts)
+            .map(|(take, (cost, amount))| take.leasing(*cost, *amount))
+            .collect()
+    }
+
+    /// Sends a request for a lease. `None` if the keys are on several nodes of a cluster: nothing was taken.
+    async fn lease(
+        &self,
+        request: &LeaseRequest,
+        takes: &Takes,
+    ) -> Result<Option<Figures>, StoreError> {
+        let verb = Verb::Lease { hold: request.hold() };
+        self.figures_on_node(verb, || takes.clone()).await
+    }
+}
+
+/// Returns what the store granted; `None` if it leased nothing.
+fn grant_of(figures: &Figures) -> Option<Grant> {
+    if figures.leased.is_empty() || figures.leased.contains(&0) {
+        return None;
+    }
+    let pairs = figures.leased.iter().zip(&figures.replies);
+    let takes = pairs.map(|(amount, reply)| TakeGrant { amount: *amount, reply: *reply }).collect();
+    Some(Grant { takes })
+}
+
+/// Returns the decision of a take that also leased: what is left in the lease remains for this node.
+fn decision_of<'a>(plan: &Plan<'a>, figures: &Figures, spent: &[u64]) -> Decision<'a> {
+    let leased =
+        figures.leased.iter().zip(spent).map(|(leased, cost)| leased.saturating_sub(*cost));
+    let replies = figures.replies.iter().zip(leased);
+    let statuses = plan.takes().iter().zip(replies).map(|(take, (reply, leased))| {
+        let limit = take.key().limit();
+        let remaining = reply.remaining().saturating_add(leased).min(limit.capacity());
+        let reply = StepReply::new(reply.verdict(), remaining, reply.reset_after());
+        Status::new(limit, take.mode(), reply)
+    });
+    Decision::new(figures.at, statuses)
+}
+
+impl Listener for LeaseTable {
+    fn subscribed(&self) {
+        self.enable();
+    }
+
+    fn message(&self, payload: &[u8]) {
+        match payload.split_first() {
+            Some((b's', subject)) => {
+                if let Ok(subject) = std::str::from_utf8(subject) {
+                    self.end_subject(subject);
+                }
+            }
+            // An override may change the limits of any client.
+            _ => self.end_all(),
+        }
+    }
+
+    fn lost(&self) {
+        self.disable();
+    }
+}

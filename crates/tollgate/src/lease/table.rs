@@ -1,0 +1,227 @@
+//! The table of leases of a node.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+
+use super::demand::DemandSketch;
+use super::epochs::Epochs;
+use super::plan_lease::{Amounts, PlanLease, Spend};
+use super::request::LeaseRequest;
+use super::stats::{Counters, LeaseStats};
+use super::time::LeaseTime;
+use crate::decision::Decision;
+use crate::limit::LeaseSize;
+use crate::plan::{Mode, Plan, Take};
+use crate::time::Timestamp;
+
+const SHARDS: usize = 16;
+
+/// Number of decisions of one plan within the time of a lease from which on `auto` leases. Below it, a lease would save
+/// few calls and could strand quota.
+const MIN_DECISIONS: u64 = 8;
+
+/// A plan without a decision for this long is forgotten.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The leases of one store on one node. See the [module](super).
+#[derive(Debug)]
+pub struct LeaseTable {
+    shards: [Mutex<Shard>; SHARDS],
+    hasher: RandomState,
+    epochs: Epochs,
+    counters: Arc<Counters>,
+    max_per_shard: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    leases: HashTable<Arc<PlanLease>>,
+    demand: DemandSketch,
+}
+
+/// How a request is decided.
+#[derive(Debug)]
+pub enum LeaseOutcome<'a> {
+    /// The plan is not leased: the store decides it.
+    NotLeased,
+    /// From a lease. If there is a request, the node needs a further lease and sends the request in the background.
+    Decided(Decision<'a>, Option<LeaseRequest>),
+    /// By the store, with a request for a lease in place of the take.
+    Request(LeaseRequest),
+}
+
+impl LeaseTable {
+    /// Creates a table for at most about `max` leased plans. It leases nothing until [`enable`](Self::enable) is called.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::default(),
+            epochs: Epochs::new(),
+            counters: Arc::default(),
+            max_per_shard: max.div_ceil(SHARDS),
+        }
+    }
+
+    /// Begins to lease: from now on, the node receives the events that end leases.
+    pub fn enable(&self) {
+        self.epochs.set_receiving(true);
+    }
+
+    /// Ends all leases and grants no more: the node may miss events.
+    pub fn disable(&self) {
+        self.epochs.set_receiving(false);
+    }
+
+    /// Ends all leases, also those that are being requested.
+    pub fn end_all(&self) {
+        self.epochs.end_all();
+    }
+
+    /// Ends the leases of a subject, also those that are being requested.
+    pub fn end_subject(&self, subject: &str) {
+        self.epochs.end_subject(self.hash_subject(subject));
+    }
+
+    /// Spends a lease of the plan, or returns what else to do. `at` is the estimated time of the store.
+    pub fn spend<'a>(&self, plan: &Plan<'a>, at: Timestamp, now: LeaseTime) -> LeaseOutcome<'a> {
+        let Some(hold) = hold_of(plan).filter(|_| self.epochs.is_receiving()) else {
+            return LeaseOutcome::NotLeased;
+        };
+        let hash = self.hash(plan);
+        let mut shard = self.shard(hash).lock();
+        let Some(lease) = shard.leases.find(hash, |lease| lease.matches(plan)) else {
+            let decisions = shard.demand.record(hash, now.period(hold));
+            if !is_worth_leasing(plan, decisions) || !self.has_capacity(&mut shard, now) {
+                return LeaseOutcome::NotLeased;
+            }
+            let lease = Arc::new(PlanLease::new(plan, hash, hold, decisions, now));
+            shard.leases.insert_unique(hash, Arc::clone(&lease), |lease| lease.hash);
+            drop(shard);
+            return LeaseOutcome::Request(self.request(lease, plan, hold, now, IsBackground::No));
+        };
+        match lease.spend(plan, (at, now), &self.epochs, &self.counters) {
+            Spend::Paid { decision, needs_more: false } => LeaseOutcome::Decided(decision, None),
+            Spend::Unpaid { needs_more: false } => LeaseOutcome::NotLeased,
+            Spend::Paid { decision, needs_more: true } => {
+                let lease = Arc::clone(lease);
+                let request = self.request(lease, plan, hold, now, IsBackground::Yes);
+                LeaseOutcome::Decided(decision, Some(request))
+            }
+            Spend::Unpaid { needs_more: true } => {
+                let lease = Arc::clone(lease);
+                LeaseOutcome::Request(self.request(lease, plan, hold, now, IsBackground::No))
+            }
+        }
+    }
+
+    /// Refunds the costs of a plan to a lease that paid them. `None` if there is none; then the store refunds.
+    pub fn refund<'a>(
+        &self,
+        plan: &Plan<'a>,
+        at: Timestamp,
+        now: LeaseTime,
+    ) -> Option<Decision<'a>> {
+        hold_of(plan)?;
+        let hash = self.hash(plan);
+        let shard = self.shard(hash).lock();
+        let lease = shard.leases.find(hash, |lease| lease.matches(plan))?;
+        lease.refund(plan, (at, now), &self.epochs, &self.counters)
+    }
+
+    /// Returns the figures of all leases, and drops those that have ended.
+    #[must_use]
+    pub fn stats(&self, now: LeaseTime) -> LeaseStats {
+        let held = self.shards.iter().map(|shard| self.sweep(&mut shard.lock(), now)).sum();
+        self.counters.stats(held)
+    }
+
+    fn request(
+        &self,
+        lease: Arc<PlanLease>,
+        plan: &Plan<'_>,
+        hold: Duration,
+        begun: LeaseTime,
+        is_background: IsBackground,
+    ) -> LeaseRequest {
+        let stamp = self.epochs.stamp(plan, |subject| self.hash_subject(subject));
+        let amounts = lease.begin_request(plan, begun);
+        let costs: Amounts = match is_background {
+            IsBackground::Yes => plan.takes().iter().map(|_| 0).collect(),
+            IsBackground::No => plan.takes().iter().map(Take::cost).collect(),
+        };
+        let counters = Arc::clone(&self.counters);
+        LeaseRequest::new((lease, counters), (amounts, costs), (hold, begun), stamp)
+    }
+
+    /// Returns whether there is space for another plan, after forgetting idle ones.
+    fn has_capacity(&self, shard: &mut Shard, now: LeaseTime) -> bool {
+        if shard.leases.len() >= self.max_per_shard {
+            self.sweep(shard, now);
+        }
+        shard.leases.len() < self.max_per_shard
+    }
+
+    /// Drops ended leases and forgets idle plans. Returns the number of plans with a lease.
+    fn sweep(&self, shard: &mut Shard, now: LeaseTime) -> u64 {
+        let mut held = 0;
+        shard.leases.retain(|lease| {
+            let (has_lease, is_used) = lease.sweep((now, IDLE), &self.epochs, &self.counters);
+            held += u64::from(has_lease);
+            has_lease || is_used
+        });
+        held
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<Shard> {
+        let [first, ..] = &self.shards;
+        self.shards.get(usize::try_from(hash % SHARDS as u64).unwrap_or(0)).unwrap_or(first)
+    }
+
+    /// Hashes subjects, rules and names of limits, without costs.
+    fn hash(&self, plan: &Plan<'_>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        for take in plan.takes() {
+            hasher.write(take.key().subject().as_bytes());
+            hasher.write(take.key().limit().rule().as_bytes());
+            hasher.write(take.key().limit().name().as_bytes());
+        }
+        hasher.finish()
+    }
+
+    fn hash_subject(&self, subject: &str) -> u64 {
+        self.hasher.hash_one(subject)
+    }
+}
+
+/// Whether a request is sent while the node still has a lease, so that no caller waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IsBackground {
+    Yes,
+    No,
+}
+
+/// Returns the time of a lease of all takes; `None` if the plan cannot be leased.
+#[inline]
+fn hold_of(plan: &Plan<'_>) -> Option<Duration> {
+    let mut hold: Option<Duration> = None;
+    for take in plan.takes() {
+        let of_take = take.key().limit().lease_hold()?;
+        if take.mode() != Mode::Enforce || take.cost() == 0 {
+            return None;
+        }
+        hold = Some(hold.map_or(of_take, |hold| hold.min(of_take)));
+    }
+    hold.filter(|_| plan.permit().is_none())
+}
+
+/// Returns whether this many recent decisions justify a lease.
+fn is_worth_leasing(plan: &Plan<'_>, decisions: u64) -> bool {
+    let is_fixed = |take: &Take<'_>| matches!(take.key().limit().lease(), LeaseSize::Fixed(_));
+    decisions >= MIN_DECISIONS || plan.takes().iter().all(is_fixed)
+}
