@@ -9,6 +9,7 @@
 )]
 
 mod acl;
+mod admission_bounds;
 mod bucket_expiry;
 mod cluster_down;
 mod cluster_fixture;
@@ -24,6 +25,7 @@ mod expiry;
 mod first_call;
 mod fixture;
 mod foreign_keys;
+mod lease_processes;
 mod leases;
 mod memory_equivalence;
 mod memory_full;
