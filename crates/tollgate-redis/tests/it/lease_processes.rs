@@ -100,7 +100,7 @@ async fn take_until(store: &RedisStore, plan: &Plan<'_>, end: Instant, log: &Ref
     while Instant::now() < end {
         for _ in 0..64 {
             let started = SystemTime::now();
-            // A take whose reply is lost admits nobody.
+            // A take whose reply is lost admits no request.
             if let Ok(decision) = store.take(plan).await {
                 let source = decision.source();
                 log.borrow_mut().record(started, decision.is_allowed(), source);

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tollgate::lease::LeaseStats;
 use tollgate::policy::Policy;
 use tollgate::{
     BreakerState, Decision, Observation, Observer, Occupancy, OnStoreLoss, Source, Timestamp, Verb,
@@ -62,6 +63,8 @@ pub(crate) struct Metrics {
 pub(crate) struct ScrapeContext<'a> {
     /// Occupancy of the memory store; `None` with Redis.
     pub(crate) occupancy: Option<Occupancy>,
+    /// Figures of the leases; `None` with the memory store.
+    pub(crate) leases: Option<LeaseStats>,
     /// State of the Redis circuit breaker; `None` with the memory store.
     pub(crate) breaker: Option<BreakerState>,
     pub(crate) guard: &'a Guard,
@@ -258,6 +261,9 @@ impl Metrics {
         if let Some(occupancy) = context.occupancy {
             render_memory(&mut out, occupancy);
         }
+        if let Some(leases) = context.leases {
+            render_leases(&mut out, leases);
+        }
         process::render(&mut out, context.started);
         out.into_text()
     }
@@ -345,6 +351,22 @@ fn render_memory(out: &mut Exposition, occupancy: Occupancy) {
         .sample(&[], occupancy.max_keys as u64);
     let help = "New keys that were not tracked because the memory store was full.";
     out.counter("tollgate_memory_untracked_total", help).sample(&[], occupancy.untracked);
+}
+
+fn render_leases(out: &mut Exposition, leases: LeaseStats) {
+    let help = "Quota that this node debited from Redis in advance.";
+    out.counter("tollgate_lease_granted_total", help).sample(&[], leases.granted);
+    let help = "Leased quota that requests have used.";
+    out.counter("tollgate_lease_spent_total", help).sample(&[], leases.spent);
+    let help = "Leased quota that was not used before its lease ended.";
+    out.counter("tollgate_lease_dropped_total", help).sample(&[], leases.dropped);
+    out.counter("tollgate_lease_requests_total", "Requests to Redis for a lease by result.")
+        .sample(&[("result", "granted")], leases.grants)
+        .sample(&[("result", "none")], leases.not_granted);
+    let help = "Checks decided from a lease, each without a call to Redis.";
+    out.counter("tollgate_lease_decisions_total", help).sample(&[], leases.decisions);
+    let help = "Keys, or combinations of keys, that this node has a lease of.";
+    out.gauge("tollgate_lease_held", help).sample(&[], leases.held);
 }
 
 /// The result of a policy reload.
