@@ -9,7 +9,7 @@ use tollgate::algorithm::Reply as StepReply;
 use tollgate::lease::{
     Grant, LeaseOutcome, LeaseRequest, LeaseStats, LeaseTable, LeaseTime, TakeGrant,
 };
-use tollgate::{Decision, Plan, Status, StoreError};
+use tollgate::{Decision, Key, Plan, Status, StoreError};
 
 use super::{RedisStore, Shared, Takes};
 use crate::call::{self, Figures, Verb};
@@ -54,6 +54,13 @@ impl RedisStore {
     pub fn lease_stats(&self) -> LeaseStats {
         let leases = self.shared.leases.as_ref();
         leases.map_or_else(LeaseStats::default, |leases| leases.table.stats(leases.now()))
+    }
+
+    /// Returns how much of a key this process has [leased](tollgate::lease) and not spent. In Redis it counts as used.
+    #[must_use]
+    pub fn leased(&self, key: &Key<'_>) -> u64 {
+        let leases = self.shared.leases.as_ref();
+        leases.map_or(0, |leases| leases.table.leased(key, leases.now()))
     }
 
     /// Takes from a lease of the plan; else from the store, with a request for a lease if one is worth it.

@@ -21,6 +21,8 @@ pub(crate) struct ExplainReply<'e, 'o, 'p> {
     pub(crate) explanation: &'e Explanation<'o, 'p>,
     /// The maximum distribution of this node, which caps that of the rules.
     pub(crate) max_distribution: Distributed,
+    /// What this node has leased of each take and not spent.
+    pub(crate) leased: Vec<u64>,
     pub(crate) client: Option<&'e Client>,
     /// The override that applies to the first matched rule that has one.
     pub(crate) applied: Option<&'e Override>,
@@ -131,9 +133,11 @@ impl Service {
                 let rule = rule.filter(|_| tried.outcome == RuleOutcome::Matched)?;
                 active.overrides().applying(subject.as_ref()?, rule).map(|applied| &**applied)
             });
+            let takes = explanation.outcome.plan.takes().iter();
             encode(&ExplainReply {
                 explanation,
                 max_distribution,
+                leased: takes.map(|take| self.node().backend().leased(&take.key())).collect(),
                 client: client.as_ref(),
                 applied,
                 overrides: overrides.unwrap_or_default(),

@@ -91,7 +91,8 @@ fn explain_reply(reply: &ExplainReply<'_, '_, '_>) -> Reply {
     };
     let overrides = reply.overrides.iter().filter_map(|override_| view(override_)).collect();
     let applied = reply.applied.and_then(view);
-    let explanation = ExplainResponse::new(reply.explanation, reply.max_distribution);
+    let explanation =
+        ExplainResponse::new(reply.explanation, reply.max_distribution).with_leased(&reply.leased);
     json(&explanation.with_overrides(applied, overrides))
 }
 

@@ -37,6 +37,11 @@ impl Backend {
         }
     }
 
+    /// Returns how much of a key this node has leased from Redis and not spent.
+    pub(crate) fn leased(&self, key: &Key<'_>) -> u64 {
+        self.redis().map_or(0, |store| store.leased(key))
+    }
+
     /// Returns whether decisions are made without Redis, because it is unavailable.
     pub(crate) fn is_degraded(&self) -> bool {
         self.fallback().is_some_and(|store| store.breaker() != BreakerState::Closed)

@@ -1,5 +1,7 @@
 //! The JSON of an explanation.
 
+use std::iter;
+
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tollgate::policy::{RuleOutcome, TriedRule};
@@ -43,10 +45,16 @@ impl<'o, 'p> ExplainResponse<'o, 'p> {
         Self {
             answer,
             rules: Rules(explanation.tried),
-            takes: Takes(*explanation, max_distribution),
+            takes: Takes(*explanation, max_distribution, Vec::new()),
             override_: None,
             overrides: Vec::new(),
         }
+    }
+
+    /// Sets what this node has leased of each take.
+    pub(crate) fn with_leased(mut self, leased: &[u64]) -> Self {
+        self.takes.2 = leased.to_vec();
+        self
     }
 
     /// Sets the override that applies, and all overrides of the client.
@@ -97,7 +105,7 @@ impl Serialize for Rules<'_> {
 }
 
 #[derive(Debug)]
-struct Takes<'o, 'p>(Explanation<'o, 'p>, Distributed);
+struct Takes<'o, 'p>(Explanation<'o, 'p>, Distributed, Vec<u64>);
 
 /// A take of a limit, with its state before and after.
 #[derive(Debug, Serialize)]
@@ -119,6 +127,9 @@ struct TakeView<'a> {
     retry_after_ms: Option<u64>,
     before: Figures,
     after: Figures,
+    /// The part of the count that this node has leased and not spent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leased: Option<u64>,
     /// The distribution of the rule, capped by --distributed.
     #[cfg_attr(test, schemars(with = "names::Distributed"))]
     distributed: &'static str,
@@ -151,13 +162,15 @@ impl Serialize for Takes<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Explanation { now, outcome, .. } = self.0;
         let statuses = now.statuses().iter().zip(outcome.decision.statuses());
-        let takes = outcome.plan.takes().iter().zip(statuses);
-        serializer.collect_seq(takes.map(|(take, (before, after))| {
+        let leased = self.2.iter().map(|leased| Some(*leased).filter(|leased| *leased > 0));
+        let leased = leased.chain(iter::repeat(None));
+        let takes = outcome.plan.takes().iter().zip(statuses).zip(leased);
+        serializer.collect_seq(takes.map(|((take, (before, after)), leased)| {
             let shadow = now.shadow_decision();
             let shadow = shadow.and_then(|shadow| find_status(shadow.statuses(), before));
             let distributed = take.distribution().distributed.min(self.1).as_str();
             let shadow = shadow.map(ShadowStatus::new);
-            TakeView { distributed, shadow, ..TakeView::new(take, before, after) }
+            TakeView { distributed, shadow, leased, ..TakeView::new(take, before, after) }
         }))
     }
 }
@@ -177,6 +190,7 @@ impl<'a> TakeView<'a> {
             retry_after_ms: before.verdict().retry_after().map(rounding::millis),
             before: Figures::new(before),
             after: Figures::new(after),
+            leased: None,
             distributed: take.distribution().distributed.as_str(),
             shadow: None,
         }

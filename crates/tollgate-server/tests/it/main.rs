@@ -62,6 +62,7 @@ mod redis_copy;
 mod redis_errors;
 mod redis_events;
 mod redis_late;
+mod redis_leases;
 mod redis_listings;
 mod redis_live;
 mod redis_live_nodes;

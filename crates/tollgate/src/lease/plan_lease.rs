@@ -14,7 +14,7 @@ use super::time::LeaseTime;
 use crate::algorithm::{LeaseRule, Reply, Verdict};
 use crate::decision::{Decision, Source, Status, Statuses};
 use crate::limit::{LeaseSize, Limit};
-use crate::plan::{Plan, Take};
+use crate::plan::{Key, Plan, Take};
 use crate::time::Timestamp;
 
 /// Amounts by take.
@@ -193,6 +193,16 @@ impl PlanLease {
         state.replies = grant.takes.iter().map(|take| take.reply).collect();
         state.replied = begun;
         state.chunks.push(Chunk { left, granted, begun, length, stamp });
+    }
+
+    /// Returns how much of a key is leased and not spent.
+    pub(super) fn left_of(&self, key: &Key<'_>, now: LeaseTime, epochs: &Epochs) -> u64 {
+        let is_same =
+            |take: &LeasedTake| *take.subject == *key.subject() && take.limit == *key.limit();
+        let Some(index) = self.takes.iter().position(is_same) else { return 0 };
+        let state = self.state.lock();
+        let live = state.chunks.iter().filter(|chunk| chunk.is_live(now, epochs));
+        live.filter_map(|chunk| chunk.left.get(index)).sum()
     }
 
     /// Drops leases that have ended. Returns whether the plan has a lease, and whether it was used within `idle`.

@@ -16,7 +16,7 @@ use super::stats::{Counters, LeaseStats};
 use super::time::LeaseTime;
 use crate::decision::Decision;
 use crate::limit::LeaseSize;
-use crate::plan::{Mode, Plan, Take};
+use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::Timestamp;
 
 const SHARDS: usize = 16;
@@ -139,6 +139,15 @@ impl LeaseTable {
     pub fn stats(&self, now: LeaseTime) -> LeaseStats {
         let held = self.shards.iter().map(|shard| self.sweep(&mut shard.lock(), now)).sum();
         self.counters.stats(held)
+    }
+
+    /// Returns how much of a key this node has leased and not spent. Searches all leases, so it is for reports only.
+    #[must_use]
+    pub fn leased(&self, key: &Key<'_>, now: LeaseTime) -> u64 {
+        let of_shard = |shard: &Mutex<Shard>| -> u64 {
+            shard.lock().leases.iter().map(|lease| lease.left_of(key, now, &self.epochs)).sum()
+        };
+        self.shards.iter().map(of_shard).sum()
     }
 
     fn request(

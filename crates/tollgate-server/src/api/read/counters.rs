@@ -45,6 +45,9 @@ struct Counter {
     algorithm: &'static str,
     count: u64,
     remaining: u64,
+    /// The part of the count that this node has leased and not spent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leased: Option<u64>,
     #[serde(flatten)]
     numbers: LimitNumbers,
 }
@@ -129,6 +132,7 @@ async fn counter(
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
+        leased: Some(context.backend().leased(&key)).filter(|leased| *leased > 0),
         numbers: LimitNumbers::with_capacity(&found.limit),
     })
 }
