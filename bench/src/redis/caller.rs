@@ -26,7 +26,7 @@ pub(super) enum Caller {
 impl Caller {
     pub(super) async fn connect(task: &Task) -> Outcome<Self> {
         Ok(match task.method {
-            Method::Tollgate | Method::TollgateCached => {
+            Method::Tollgate | Method::TollgateCached | Method::TollgateLeased => {
                 Self::Tollgate(TollgateCaller::connect(task).await?)
             }
             Method::Multiplexed => Self::Multiplexed(Multiplexed::connect(task).await?),

@@ -15,6 +15,8 @@ pub const PERIOD: Duration = Duration::from_secs(600);
 pub enum Limits {
     /// One token bucket.
     TokenBucket,
+    /// One token bucket that refills faster than any method decides.
+    RefillingBucket,
     /// One sliding window (log of admitted requests).
     SlidingWindow,
     /// One sliding counter (two weighted counters).
@@ -29,8 +31,9 @@ pub enum Limits {
 
 impl Limits {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TokenBucket,
+        Self::RefillingBucket,
         Self::SlidingWindow,
         Self::SlidingCounter,
         Self::FixedWindow,
@@ -52,6 +55,7 @@ impl Limits {
     pub const fn name(self) -> &'static str {
         match self {
             Self::TokenBucket => "token_bucket",
+            Self::RefillingBucket => "refilling_bucket",
             Self::SlidingWindow => "sliding_window",
             Self::SlidingCounter => "sliding_counter",
             Self::FixedWindow => "fixed_window",
@@ -75,6 +79,7 @@ impl Limits {
     pub const fn ample_burst(self) -> u32 {
         match self {
             Self::SlidingWindow => 100_000,
+            Self::RefillingBucket => 200_000_000,
             _ => 10_000_000,
         }
     }
@@ -89,6 +94,10 @@ impl Limits {
         let window = Quota::try_new(burst, PERIOD)?;
         Ok(match self {
             Self::TokenBucket => vec![bucket(PERIOD)?],
+            Self::RefillingBucket => {
+                let quota = Quota::try_new(20_000_000, Duration::from_secs(1))?;
+                vec![Limit::token_bucket(quota.try_burst(burst)?)?]
+            }
             Self::SlidingWindow => vec![Limit::sliding_window(window)?],
             Self::SlidingCounter => vec![Limit::sliding_counter(window)?],
             Self::FixedWindow => vec![Limit::fixed_window(window)?],

@@ -9,6 +9,8 @@ pub enum Method {
     Tollgate,
     /// tollgate with its default refusal cache.
     TollgateCached,
+    /// tollgate with its defaults and leases.
+    TollgateLeased,
     /// One script call per decision, over one shared connection.
     Multiplexed,
     /// One script call per decision, over a pool of connections with one call in flight each.
@@ -19,8 +21,14 @@ pub enum Method {
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 5] =
-        [Self::Tollgate, Self::TollgateCached, Self::Multiplexed, Self::Pool, Self::Cell];
+    pub const ALL: [Self; 6] = [
+        Self::Tollgate,
+        Self::TollgateCached,
+        Self::TollgateLeased,
+        Self::Multiplexed,
+        Self::Pool,
+        Self::Cell,
+    ];
 
     /// The name on the command line.
     #[must_use]
@@ -28,6 +36,7 @@ impl Method {
         match self {
             Self::Tollgate => "tollgate",
             Self::TollgateCached => "remembering",
+            Self::TollgateLeased => "leasing",
             Self::Multiplexed => "multiplexed",
             Self::Pool => "pool",
             Self::Cell => "cell",
@@ -40,6 +49,7 @@ impl Method {
         match self {
             Self::Tollgate => "tollgate",
             Self::TollgateCached => "tollgate, refusal cache",
+            Self::TollgateLeased => "tollgate, leases",
             Self::Multiplexed => "EVALSHA per decision, one connection",
             Self::Pool => "EVALSHA per decision, pool",
             Self::Cell => "redis-cell, one connection",

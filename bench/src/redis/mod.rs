@@ -4,7 +4,7 @@
 //! process: its callers use one [`method`] with some [`limits`], each sending its next request as soon as it has
 //! the reply. It verifies every decision and prints a [`sample`]. A [`runner`] runs every scenario once per round
 //! and collects the [`figures`]. Measurements on one server: [`method_comparison`], [`single_caller`],
-//! [`refusals`], [`algorithms`], [`redis_benchmark`] and [`memory`], collected in [`report`]. On a cluster:
+//! [`refusals`], [`leases`], [`algorithms`], [`redis_benchmark`] and [`memory`], collected in [`report`]. On a cluster:
 //! [`cluster_overhead`] and [`cross_slot`], collected in [`cluster_report`].
 
 pub mod admin;
@@ -16,6 +16,7 @@ mod cluster_setup;
 pub mod cross_slot;
 pub mod deployment;
 pub mod figures;
+pub mod leases;
 pub mod limits;
 pub mod load;
 pub mod memory;

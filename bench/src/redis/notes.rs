@@ -60,6 +60,17 @@ pub(super) fn refusals(scale: &Scale) -> String {
     )
 }
 
+pub(super) fn leases(scale: &Scale) -> String {
+    let [callers, _] = scale.callers;
+    format!(
+        "{callers} callers; every request is allowed. *Hot key*: all callers use one key, a new one in every run; \
+         with leases its token bucket refills faster than the callers take, without them nothing refills. *Cold keys*: {} \
+         random keys, which are used too rarely to be leased. Calls are those of the whole run. With leases, much of the time \
+         is spent in the load generator itself.",
+        short_count(scale.keys),
+    )
+}
+
 pub(super) fn algorithms(scale: &Scale) -> String {
     let [callers, _] = scale.callers;
     format!(

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::deployment::{Deployment, Programs};
 use super::figures::Figures;
+use super::leases::Leases;
 use super::limits::Limits;
 use super::memory::Memory;
 use super::method_comparison;
@@ -26,6 +27,7 @@ pub struct Report {
     benchmark: Vec<redis_benchmark::Row>,
     single_caller: SingleCaller,
     refusals: Vec<refusals::Row>,
+    leases: Leases,
     algorithms: Vec<algorithms::Row>,
     memory: Memory,
 }
@@ -54,6 +56,8 @@ impl Report {
         let single_caller = SingleCaller::measure(runner)?;
         eprintln!("refusals");
         let refusals = refusals::measure(runner)?;
+        eprintln!("leases");
+        let leases = Leases::measure(runner)?;
         eprintln!("algorithms");
         let algorithms = algorithms::measure(runner)?;
         eprintln!("memory");
@@ -67,6 +71,7 @@ impl Report {
             benchmark,
             single_caller,
             refusals,
+            leases,
             algorithms,
             memory,
         })
@@ -81,6 +86,7 @@ impl Report {
         let single_caller = [&self.single_caller.tollgate, &self.single_caller.baseline];
         let loads = method_comparison
             .chain(refusals)
+            .chain(self.leases.figures())
             .chain(algorithms)
             .chain(single_caller)
             .flat_map(Figures::all);
@@ -133,6 +139,11 @@ impl Report {
                 "Refusals",
                 notes::refusals(&self.scale),
                 vec![refusals::table(&self.refusals)],
+            ),
+            section(
+                "Leases",
+                notes::leases(&self.scale),
+                vec![self.leases.table(), self.leases.targets()],
             ),
             section(
                 "Algorithms",

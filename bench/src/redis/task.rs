@@ -42,8 +42,8 @@ pub struct Task {
 /// The options, with their defaults last.
 pub const OPTIONS: &str = "--url redis://HOST:PORT|redis+cluster://HOST:PORT,… [--callers 64] [--seconds 5 | --fill] [--warm-up 1] \
     [--keys 100000] [--first 0] [--burst NUMBER] \
-    [--algorithm sliding_window|sliding_counter|fixed_window|two_limits|two_subjects|token_bucket] \
-    [--way remembering|multiplexed|pool|cell|tollgate]";
+    [--algorithm sliding_window|sliding_counter|fixed_window|two_limits|two_subjects|refilling_bucket|token_bucket] \
+    [--way remembering|leasing|multiplexed|pool|cell|tollgate]";
 
 impl Task {
     /// Formats the task as command-line arguments.

@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use tollgate::{Decision, Key, Limit, Plan, Store, Subject, Take};
+use tollgate::{Decision, Key, LeaseSize, Limit, Plan, Store, Subject, Take};
 use tollgate_redis::{Address, RedisStore};
 
 use super::caller::Reply;
@@ -25,11 +25,16 @@ impl TollgateCaller {
     pub(super) async fn connect(task: &Task) -> Outcome<Self> {
         let builder = RedisStore::builder(task.url.parse::<Address>()?).timeout(REPLY_TIMEOUT);
         let store = match task.method {
-            Method::TollgateCached => builder.build(),
+            Method::TollgateCached | Method::TollgateLeased => builder.build(),
             _ => builder.max_refusals(0).build(),
         };
         store.connect().await?;
-        let limits = task.requests.limits.build(task.requests.burst)?.into();
+        let lease = match task.method {
+            Method::TollgateLeased => LeaseSize::Auto,
+            _ => LeaseSize::Off,
+        };
+        let limits = task.requests.limits.build(task.requests.burst)?.into_iter();
+        let limits = limits.map(|limit| limit.with_lease(lease)).collect();
         Ok(Self { store, limits, has_two_subjects: task.requests.limits == Limits::TwoSubjects })
     }
 
