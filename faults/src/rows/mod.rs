@@ -22,6 +22,7 @@ mod huge;
 mod hung;
 mod killed;
 mod late_redis;
+mod lease_crash;
 mod long_keys;
 mod numbers;
 mod overload;
@@ -39,8 +40,8 @@ mod tls;
 mod windows;
 mod zero;
 
-/// All implemented rows, in matrix order. Row 25 (leases) and the rows of ten million keys and of too little memory are
-/// not implemented yet.
+/// All implemented rows, in matrix order. The rows of ten million keys and of too little memory are not
+/// implemented yet.
 pub fn all() -> Vec<Row> {
     rows! {
         1 Quick, "Redis killed", "kill -9, three nodes":
@@ -91,6 +92,8 @@ pub fn all() -> Vec<Row> {
             clocks::clock_step_of_redis_costs_at_most_one_refill;
         24 Slow, "node suspended", "SIGSTOP, SIGCONT":
             paused::suspended_node_admits_at_most_one_burst;
+        25 Slow, "crash while holding leases", "kill -9":
+            lease_crash::crashed_node_loses_its_lease_for_one_window;
         26 Slow, "invalid policy file", "twelve kinds":
             reload::invalid_policy_file_changes_nothing;
         27 Quick, "disk full", "tmpfs of 1 MiB, filled":
