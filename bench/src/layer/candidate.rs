@@ -75,10 +75,11 @@ impl Candidate {
         let two = format!("[{burst}/d, {burst}0/w]");
         Ok(match self {
             Self::NoLayer => route,
-            Self::Tollgate => route.layer(tollgate_layer(&one)?.build()),
-            Self::TollgateTwoLimits => route.layer(tollgate_layer(&two)?.build()),
+            Self::Tollgate => route.layer(tollgate_layer(&one)?.build().keep_body()),
+            Self::TollgateTwoLimits => route.layer(tollgate_layer(&two)?.build().keep_body()),
             Self::TollgateNoHeaders => {
-                route.layer(tollgate_layer(&one)?.header_styles([] as [HeaderStyle; 0]).build())
+                let layer = tollgate_layer(&one)?.header_styles([] as [HeaderStyle; 0]).build();
+                route.layer(layer.keep_body())
             }
             Self::Governor => {
                 let mut config = GovernorConfigBuilder::default();

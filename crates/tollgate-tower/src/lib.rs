@@ -20,8 +20,8 @@ pub use facts::{ApiKey, FactSource, Header, PeerAddress, RequestHead};
 #[cfg(feature = "axum")]
 pub use inbound::MissingDecision;
 pub use inbound::{
-    CountedResponses, ErrorAction, RateLimit, RateLimitDecision, RateLimitLayer,
-    RateLimitLayerBuilder, RefusedRequest, ResponseBody, ResponseFuture,
+    BodyMode, CountedResponses, ErrorAction, KeepBody, RateLimit, RateLimitDecision,
+    RateLimitLayer, RateLimitLayerBuilder, RefusedRequest, ResponseBody, ResponseFuture, WrapBody,
 };
 pub use store_maintenance::run_store_maintenance;
 

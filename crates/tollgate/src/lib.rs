@@ -39,7 +39,7 @@ pub use limit::{LeaseSize, Limit, LimitError, LimitSpec, RateText};
 pub use limiter::{
     ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, LimitChange, Limiter,
     LimiterCall, LimiterError, Observation, Observer, Outcome, OverrideProposal, Receipt,
-    ResolvedQuery, RuleSelection, Series,
+    ResolvedQuery, RuleSelection, Series, SingleRequest,
 };
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{

@@ -12,6 +12,7 @@ mod override_proposal;
 mod receipt;
 mod resolved_query;
 mod series;
+mod single_take;
 
 use std::mem;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub use override_proposal::{LimitChange, OverrideProposal, RuleSelection};
 pub use receipt::Receipt;
 pub use resolved_query::ResolvedQuery;
 pub use series::Series;
+pub use single_take::SingleRequest;
 
 use crate::algorithm::PermitId;
 use crate::decision::{Decision, Permit};

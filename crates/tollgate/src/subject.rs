@@ -193,7 +193,8 @@ fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
     }
 }
 
-fn is_escaped(byte: &u8) -> bool {
+/// Returns whether a subject escapes this byte.
+pub(crate) fn is_escaped(byte: &u8) -> bool {
     IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true)
 }
 

@@ -112,8 +112,22 @@ impl FactSources {
         policy.collect_facts(facts, |fact| self.value_by(policy, fact.as_str(), request));
     }
 
+    /// Returns the fact `tenant`. It has no built-in source, so most layers have none.
     #[inline]
-    fn value_by<'r>(
+    pub(crate) fn tenant<'r>(
+        &'r self,
+        policy: &Policy,
+        request: &RequestHead<'r>,
+    ) -> Option<FactValue<'r>> {
+        if self.named.is_empty() && self.of_policy.is_none() {
+            return None;
+        }
+        self.value_by(policy, "tenant", request)
+    }
+
+    /// Returns the value of a fact that the policy uses.
+    #[inline]
+    pub(crate) fn value_by<'r>(
         &'r self,
         policy: &Policy,
         fact: &str,

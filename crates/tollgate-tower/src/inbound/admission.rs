@@ -7,9 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
+use tollgate::policy::SingleLimit;
 use tollgate::{
     ActivePolicy, Facts, LimiterError, MAX_FACT_LENGTH, Observer, Outcome, PathError, Receipt,
-    Refusal, Store, StoreErrorKind,
+    Refusal, SingleRequest, Status, Store, StoreErrorKind,
 };
 
 use super::cost::AdmissionCharge;
@@ -77,28 +78,67 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     }
 
     /// Decides with a store that replies in one poll. This avoids boxing a future and cloning the service.
-    #[inline]
     pub(super) fn decide_now(settings: &Arc<Settings<S, O>>, request: &RequestHead<'_>) -> Self {
+        if settings.is_skipped(request) {
+            return Self::Admitted(InFlight::default(), None);
+        }
         if let Some(refused) = settings.refuse_long_path(request) {
             return refused;
         }
         settings.limiter.with_active_policy(|policy| {
-            let charge = settings.cost.at_admission(request);
-            // Filled in place: facts are costly to move.
-            let mut facts = Facts::new();
-            settings.sources.gather_into(&mut facts, policy.policy(), request);
-            let facts = &facts;
-            let read = |outcome: &Outcome<'_, '_>| {
-                settings.on_outcome(outcome, request, (policy, facts, charge))
-            };
-            let (verb, query) = (charge.verb(), (facts, charge.cost()));
-            let decided = settings.limiter.decide_now(policy, verb, query, read);
-            decided.unwrap_or_else(|error| settings.on_limiter_error(&error, request))
+            match settings.limiter.single_limit(policy).filter(|_| settings.needs_only_status()) {
+                Some(single) => settings.take_single(policy, single, request),
+                None => Self::decide_by_rules(settings, policy, request),
+            }
         })
+    }
+
+    // Not inlined: the decision by a single limit needs little stack.
+    #[inline(never)]
+    fn decide_by_rules(
+        settings: &Arc<Settings<S, O>>,
+        policy: &Arc<ActivePolicy<O::Handles>>,
+        request: &RequestHead<'_>,
+    ) -> Self {
+        let charge = settings.cost.at_admission(request);
+        // Filled in place: facts are costly to move.
+        let mut facts = Facts::new();
+        settings.sources.gather_into(&mut facts, policy.policy(), request);
+        let facts = &facts;
+        let read = |outcome: &Outcome<'_, '_>| {
+            settings.on_outcome(outcome, request, (policy, facts, charge))
+        };
+        let (verb, query) = (charge.verb(), (facts, charge.cost()));
+        let decided = settings.limiter.decide_now(policy, verb, query, read);
+        decided.unwrap_or_else(|error| settings.on_limiter_error(&error, request))
     }
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
+    /// Decides by the only limit of a policy.
+    #[inline(always)]
+    fn take_single(
+        &self,
+        policy: &ActivePolicy<O::Handles>,
+        single: SingleLimit<'_>,
+        request: &RequestHead<'_>,
+    ) -> Admission<S, O> {
+        let value = self.sources.value_by(policy.policy(), single.fact().as_str(), request);
+        let tenant = self.sources.tenant(policy.policy(), request);
+        let cost = self.cost.at_admission(request).cost();
+        let query = SingleRequest { value: value.as_ref(), tenant: tenant.as_ref(), cost };
+        let admit = |header_values| Admission::Admitted(InFlight::Headers(header_values), None);
+        let allowed = |status: Status<'_>, at| admit(self.headers.status_values(status, at));
+        let read = |outcome: Result<&Outcome<'_, '_>, LimiterError>| match outcome {
+            Ok(outcome) => match self.refusal(outcome, request) {
+                Some(refusal) => Admission::Refused(refusal),
+                None => admit(self.headers.values(outcome.decision)),
+            },
+            Err(error) => self.on_limiter_error(&error, request),
+        };
+        self.limiter.take_single(policy, single, query, allowed, read)
+    }
+
     /// Refuses a path that is too long for a fact, because a truncated path could miss its rule.
     #[inline]
     fn refuse_long_path(&self, request: &RequestHead<'_>) -> Option<Admission<S, O>> {
@@ -113,6 +153,19 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         Admission::Refused(Box::new(response))
     }
 
+    /// Returns the response to a refused request; `None` if the request is allowed.
+    #[inline]
+    fn refusal(
+        &self,
+        outcome: &Outcome<'_, '_>,
+        request: &RequestHead<'_>,
+    ) -> Option<Box<Response<Bytes>>> {
+        if outcome.decision.is_allowed() {
+            return None;
+        }
+        self.refusals.respond_to(outcome, request, &self.headers).map(Box::new)
+    }
+
     #[inline]
     fn on_outcome(
         self: &Arc<Self>,
@@ -120,17 +173,18 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         request: &RequestHead<'_>,
         basis: Basis<'_, '_, O>,
     ) -> Admission<S, O> {
-        if !outcome.decision.is_allowed()
-            && let Some(refusal) = self.refusals.respond_to(outcome, request, &self.headers)
-        {
-            return Admission::Refused(Box::new(refusal));
+        if let Some(refusal) = self.refusal(outcome, request) {
+            return Admission::Refused(refusal);
         }
-        let mut in_flight = InFlight::new(self.headers.values(outcome.decision));
-        if outcome.permit.is_some() || self.cost.is_settled_after_response() {
+        let header_values = self.headers.values(outcome.decision);
+        let in_flight = if outcome.permit.is_some() || self.cost.is_settled_after_response() {
             let slots = AcquiredSlots::from_outcome(outcome);
             let slots = slots.map(|slots| SlotGuard::new(&self.limiter, slots));
-            in_flight = in_flight.with_duties(self, slots, self.pending_charge(outcome, basis));
-        }
+            let pending = self.pending_charge(outcome, basis);
+            InFlight::with_duties(self, header_values, slots, pending)
+        } else {
+            InFlight::Headers(header_values)
+        };
         let expose = || RateLimitDecision::new(outcome.to_owned_decision());
         Admission::Admitted(in_flight, self.exposes_decision.then(expose))
     }
@@ -164,7 +218,7 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
                 self.refuse(Refusal::undecided(), request)
             }
             (ErrorAction::Allow, _) => {
-                let in_flight = InFlight::new(self.headers.values_without_decision());
+                let in_flight = InFlight::Headers(self.headers.values_without_decision());
                 Admission::Admitted(in_flight, None)
             }
         }

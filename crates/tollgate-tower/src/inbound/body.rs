@@ -27,7 +27,11 @@ pin_project! {
 }
 
 impl<B> ResponseBody<B> {
-    pub(super) fn from_service(body: B, body_end: BodyEnd) -> Self {
+    pub(super) fn from_service(body: B) -> Self {
+        Self::with_end(body, BodyEnd::default())
+    }
+
+    pub(super) const fn with_end(body: B, body_end: BodyEnd) -> Self {
         Self { kind: Kind::Service { body }, body_end }
     }
 

@@ -38,6 +38,7 @@ pub(super) enum Cost {
 }
 
 impl Cost {
+    #[inline]
     fn of_request(&self, request: &RequestHead<'_>) -> u64 {
         match self {
             Self::One => 1,
@@ -104,6 +105,7 @@ impl AdmissionCharge {
 }
 
 impl CostSettings {
+    #[inline]
     pub(super) fn at_admission(&self, request: &RequestHead<'_>) -> AdmissionCharge {
         match self.timing {
             ChargeTiming::Admission => AdmissionCharge::Take(self.cost.of_request(request)),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::mem;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -15,11 +15,12 @@ use tower_service::Service;
 
 use super::admission::{Admission, AdmissionFuture};
 use super::body::ResponseBody;
+use super::body_mode::{BodyMode, WrapBody};
 use super::in_flight::{InFlight, Settlement, UnsentResponse};
 
 pin_project! {
     /// The response future of [`RateLimit`](crate::RateLimit).
-    pub struct ResponseFuture<V, A, B, F, S, O>
+    pub struct ResponseFuture<V, A, B, F, S, O, M = WrapBody>
     where
         S: Store,
         S: 'static,
@@ -28,6 +29,7 @@ pin_project! {
     {
         #[pin]
         state: State<V, A, B, F, S, O>,
+        mode: PhantomData<fn() -> M>,
     }
 }
 
@@ -51,42 +53,48 @@ pin_project! {
     }
 }
 
-impl<V, A, B, F, S: Store + 'static, O: Observer + 'static> ResponseFuture<V, A, B, F, S, O> {
-    /// Calls the service without a limit.
-    pub(super) fn skipped(future: F) -> Self {
-        Self::admitted(future, InFlight::default())
+impl<V, A, B, F, S, O, M> ResponseFuture<V, A, B, F, S, O, M>
+where
+    S: Store + 'static,
+    O: Observer + 'static,
+{
+    #[inline(always)]
+    const fn new(state: State<V, A, B, F, S, O>) -> Self {
+        Self { state, mode: PhantomData }
     }
 
+    #[inline(always)]
     pub(super) const fn admitted(future: F, in_flight: InFlight<S, O>) -> Self {
-        Self { state: State::Serving { future, in_flight } }
+        Self::new(State::Serving { future, in_flight })
     }
 
     /// Calls the service with this body if the request is admitted.
     pub(super) const fn deciding(admission: AdmissionFuture<S, O>, service: V, body: A) -> Self {
-        Self { state: State::Deciding { admission, service_and_body: Some((service, body)) } }
+        Self::new(State::Deciding { admission, service_and_body: Some((service, body)) })
     }
 
     pub(super) const fn refused(refusal: Box<Response<Bytes>>) -> Self {
-        Self { state: State::Refused { refusal: Some(refusal) } }
+        Self::new(State::Refused { refusal: Some(refusal) })
     }
 }
 
-impl<V, A, B, F, S: Store + 'static, O: Observer + 'static> fmt::Debug
-    for ResponseFuture<V, A, B, F, S, O>
+impl<V, A, B, F, S: Store + 'static, O: Observer + 'static, M> fmt::Debug
+    for ResponseFuture<V, A, B, F, S, O, M>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }
 
-impl<V, A, B, S, O> Future for ResponseFuture<V, A, B, V::Future, S, O>
+impl<V, A, B, S, O, M> Future for ResponseFuture<V, A, B, V::Future, S, O, M>
 where
     V: Service<Request<A>, Response = Response<B>>,
     S: Store + 'static,
     O: Observer + 'static,
     B: Body,
+    M: BodyMode<B>,
 {
-    type Output = Result<Response<ResponseBody<B>>, V::Error>;
+    type Output = Result<Response<M::Body>, V::Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
@@ -109,16 +117,14 @@ where
                     }
                 }
                 StateProjection::Serving { future, in_flight } => {
-                    let result = ready!(future.poll(context));
-                    let in_flight = mem::take(in_flight);
-                    let response = match result {
+                    let response = match ready!(future.poll(context)) {
                         Ok(response) => response,
                         Err(error) => {
                             in_flight.on_service_error();
                             return Poll::Ready(Err(error));
                         }
                     };
-                    match in_flight.on_response(response) {
+                    match in_flight.on_response::<B, M>(response) {
                         Ok(response) => return Poll::Ready(Ok(response)),
                         Err((settlement, response)) => {
                             State::Settling { settlement, response: Some(response) }
@@ -128,11 +134,12 @@ where
                 StateProjection::Settling { settlement, response } => {
                     let settled = ready!(Pin::new(settlement).poll(context));
                     let Some(response) = response.take() else { return Poll::Pending };
-                    return Poll::Ready(Ok(response.finish(settled)));
+                    return Poll::Ready(Ok(response.finish::<M>(settled)));
                 }
                 StateProjection::Refused { refusal } => {
                     let Some(refusal) = refusal.take() else { return Poll::Pending };
-                    return Poll::Ready(Ok(refusal.map(ResponseBody::from_refusal)));
+                    let body = |text| M::from_layer(ResponseBody::from_refusal(text));
+                    return Poll::Ready(Ok(refusal.map(body)));
                 }
             };
             state.set(next);

@@ -1,9 +1,12 @@
 //! Rate limit headers of responses.
 
+use std::mem;
+
 use http::header::{ACCESS_CONTROL_EXPOSE_HEADERS, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tollgate::{Decision, FieldValue, HeaderStyle};
+use tollgate::{Decision, FieldValue, HeaderStyle, Status, Timestamp};
 
+use super::limit_value::limit_value;
 use super::number_value::{EMPTY, number_values};
 
 /// Encodes decisions as headers in the configured styles.
@@ -26,7 +29,7 @@ pub(super) enum HeaderValues {
     #[default]
     None,
     /// The headers of one style. Numbers are formatted when the response is sent, into its header map.
-    Numbers(&'static [HeaderName], [u64; 3]),
+    Numbers(HeaderStyle, [u64; 3]),
     /// The headers of several styles or with texts, and the value that exposes them to scripts of browsers.
     Many(Box<ManyValues>),
 }
@@ -78,11 +81,22 @@ impl HeaderWriter {
             ([], None) => HeaderValues::None,
             ([style], None) if *style != HeaderStyle::Draft11 => {
                 let numbers = style.numbers(decision);
-                numbers.map_or(HeaderValues::None, |numbers| {
-                    HeaderValues::Numbers(names(*style), numbers)
-                })
+                numbers.map_or(HeaderValues::None, |numbers| HeaderValues::Numbers(*style, numbers))
             }
             _ => self.many_values(Some(decision)),
+        }
+    }
+
+    /// Returns the headers for a decision at time `at` by one limit.
+    #[inline]
+    pub(super) fn status_values(&self, status: Status<'_>, at: Timestamp) -> HeaderValues {
+        match (&*self.styles, &self.expose_value) {
+            ([], None) => HeaderValues::None,
+            ([style], None) if *style != HeaderStyle::Draft11 => {
+                let numbers = style.status_numbers(&status, at);
+                numbers.map_or(HeaderValues::None, |numbers| HeaderValues::Numbers(*style, numbers))
+            }
+            _ => self.many_values(Some(&Decision::new(at, [status]))),
         }
     }
 
@@ -109,22 +123,47 @@ impl HeaderWriter {
 }
 
 impl HeaderValues {
-    /// Writes the headers. If the response already has them with a smaller remaining amount (from an inner layer), it
+    /// Writes the headers, once. If the response already has them with a smaller remaining amount (from an inner layer), it
     /// keeps them: of several limits, the headers describe the most restrictive.
     #[inline]
-    pub(super) fn write(self, headers: &mut HeaderMap) {
+    pub(super) fn write(&mut self, headers: &mut HeaderMap) {
         match self {
             Self::None => {}
-            Self::Numbers(names, numbers) => {
-                insert_strictest(headers, names.iter().zip(number_values(numbers)));
-            }
+            Self::Numbers(style, numbers) => insert_numbers(headers, names(*style), *numbers),
             Self::Many(many) => {
-                insert_strictest(headers, many.fields.into_iter());
-                if let Some(expose_value) = many.expose_value {
+                insert_strictest(headers, mem::take(&mut many.fields).into_iter());
+                if let Some(expose_value) = many.expose_value.take() {
                     headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, expose_value);
                 }
             }
         }
+    }
+}
+
+/// Inserts the limit, the remaining amount and the reset.
+#[inline]
+fn insert_numbers(headers: &mut HeaderMap, names: &'static [HeaderName], numbers: [u64; 3]) {
+    let [limit, remaining, reset] = numbers;
+    let mut replaced = Vec::new();
+    let mut insert = |place: usize, value| {
+        if let Some(name) = names.get(place)
+            && let Some(previous) = headers.insert(name, value)
+        {
+            replaced.push((name, previous));
+        }
+    };
+    let [limit, remaining, reset] = match limit_value(limit) {
+        Some(limit) => {
+            let [remaining, reset] = number_values([remaining, reset]);
+            [limit, remaining, reset]
+        }
+        None => number_values(numbers),
+    };
+    insert(0, limit);
+    insert(1, remaining);
+    insert(2, reset);
+    if !replaced.is_empty() {
+        restore_stricter(headers, replaced);
     }
 }
 
@@ -138,6 +177,12 @@ fn insert_strictest(
             replaced.push((name, previous));
         }
     }
+    restore_stricter(headers, replaced);
+}
+
+/// Inserts the replaced headers again if they are stricter than the current ones.
+#[inline(never)]
+fn restore_stricter(headers: &mut HeaderMap, replaced: Vec<(&'static HeaderName, HeaderValue)>) {
     let is_previous_stricter = replaced.iter().any(|(name, previous)| {
         let current = headers.get(*name).and_then(|value| remaining(name, value));
         remaining(name, previous).is_some_and(|previous| Some(previous) < current)

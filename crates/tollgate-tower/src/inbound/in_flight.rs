@@ -1,5 +1,6 @@
 //! An admitted request, from admission to the end of its response body.
 
+use std::mem;
 use std::sync::Arc;
 
 use http::{Response, StatusCode, response};
@@ -7,6 +8,7 @@ use http_body::Body;
 use tollgate::{Observer, Store};
 
 use super::body::{BodyEnd, ResponseBody};
+use super::body_mode::BodyMode;
 use super::cost::{AdmissionCharge, ChargeTiming};
 use super::deferred_charge::{DeferredCharge, UnpaidCharge};
 use super::headers::HeaderValues;
@@ -14,23 +16,25 @@ use super::settings::Settings;
 use super::slot_guard::SlotGuard;
 use crate::background::{RunToCompletion, run_in_background};
 
-/// A request that the service is processing. Most requests need nothing but headers on their response; the default is
-/// a request that is not limited.
-pub(super) struct InFlight<S: Store + 'static, O: Observer + 'static> {
-    header_values: HeaderValues,
-    duties: Option<Box<Duties<S, O>>>,
+/// A request that the service is processing. It is part of every response future, so it is small.
+pub(super) enum InFlight<S: Store + 'static, O: Observer + 'static> {
+    /// A request that needs nothing but headers on its response, as most do.
+    Headers(HeaderValues),
+    Duties(Box<Duties<S, O>>),
 }
 
 /// What the layer does when the response is known, or when its body ends.
-struct Duties<S: Store + 'static, O: Observer + 'static> {
+pub(super) struct Duties<S: Store + 'static, O: Observer + 'static> {
     settings: Arc<Settings<S, O>>,
+    header_values: HeaderValues,
     slots: Option<SlotGuard>,
     pending: PendingCharge<S, O>,
 }
 
+/// A request that is not limited.
 impl<S: Store + 'static, O: Observer + 'static> Default for InFlight<S, O> {
     fn default() -> Self {
-        Self::new(HeaderValues::None)
+        Self::Headers(HeaderValues::None)
     }
 }
 
@@ -48,8 +52,8 @@ pub(super) enum PendingCharge<S: Store + 'static, O: Observer + 'static> {
 pub(super) type Settlement = RunToCompletion<Option<HeaderValues>>;
 
 /// The response to send, or a settlement that must complete first, and then the response.
-type AfterService<B, S, O> =
-    Result<Response<ResponseBody<B>>, (Settlement, Box<UnsentResponse<B, S, O>>)>;
+type AfterService<B, M, S, O> =
+    Result<Response<<M as BodyMode<B>>::Body>, (Settlement, Box<UnsentResponse<B, S, O>>)>;
 
 impl<S: Store + 'static, O: Observer + 'static> PendingCharge<S, O> {
     pub(super) const fn new(
@@ -64,33 +68,37 @@ impl<S: Store + 'static, O: Observer + 'static> PendingCharge<S, O> {
 }
 
 impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
-    pub(super) const fn new(header_values: HeaderValues) -> Self {
-        Self { header_values, duties: None }
-    }
-
     pub(super) fn with_duties(
-        self,
         settings: &Arc<Settings<S, O>>,
+        header_values: HeaderValues,
         slots: Option<SlotGuard>,
         pending: PendingCharge<S, O>,
     ) -> Self {
-        let duties = Duties { settings: Arc::clone(settings), slots, pending };
-        Self { duties: Some(Box::new(duties)), ..self }
+        let settings = Arc::clone(settings);
+        Self::Duties(Box::new(Duties { settings, header_values, slots, pending }))
     }
 
-    /// Handles the response of the service.
+    /// Handles the response of the service. Called once.
     #[inline]
-    pub(super) fn on_response<B: Body>(self, mut response: Response<B>) -> AfterService<B, S, O> {
-        if let Some(duties) = self.duties {
-            return duties.on_response(response, self.header_values);
+    pub(super) fn on_response<B: Body, M: BodyMode<B>>(
+        &mut self,
+        mut response: Response<B>,
+    ) -> AfterService<B, M, S, O> {
+        match self {
+            Self::Headers(header_values) => {
+                header_values.write(response.headers_mut());
+                Ok(response.map(M::from_service))
+            }
+            Self::Duties(_) => match mem::take(self) {
+                Self::Duties(duties) => duties.on_response::<B, M>(response),
+                Self::Headers(_) => Ok(response.map(M::from_service)),
+            },
         }
-        self.header_values.write(response.headers_mut());
-        Ok(response.map(|body| ResponseBody::from_service(body, BodyEnd::default())))
     }
 
-    /// Handles an error of the service, which counts as a response with status 500.
-    pub(super) fn on_service_error(self) {
-        let Some(duties) = self.duties else { return };
+    /// Handles an error of the service, which counts as a response with status 500. Called once.
+    pub(super) fn on_service_error(&mut self) {
+        let Self::Duties(duties) = mem::take(self) else { return };
         let (mut head, ()) = Response::new(()).into_parts();
         head.status = StatusCode::INTERNAL_SERVER_ERROR;
         if duties.settings.cost.counts(&head) {
@@ -109,12 +117,11 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
 
 impl<S: Store + 'static, O: Observer + 'static> Duties<S, O> {
     #[inline(never)]
-    fn on_response<B: Body>(
+    fn on_response<B: Body, M: BodyMode<B>>(
         self,
         response: Response<B>,
-        header_values: HeaderValues,
-    ) -> AfterService<B, S, O> {
-        let Self { settings, slots, pending } = self;
+    ) -> AfterService<B, M, S, O> {
+        let Self { settings, header_values, slots, pending } = self;
         let (head, body) = response.into_parts();
         let (settlement, unpaid) = match pending {
             PendingCharge::None => (None, None),
@@ -135,7 +142,7 @@ impl<S: Store + 'static, O: Observer + 'static> Duties<S, O> {
         let unsent = UnsentResponse { response, settings, header_values, slots, unpaid };
         match settlement {
             Some(settlement) => Err((settlement, Box::new(unsent))),
-            None => Ok(unsent.finish(None)),
+            None => Ok(unsent.finish::<M>(None)),
         }
     }
 }
@@ -151,11 +158,13 @@ pub(super) struct UnsentResponse<B, S: Store + 'static, O: Observer + 'static> {
 
 impl<B, S: Store + 'static, O: Observer + 'static> UnsentResponse<B, S, O> {
     /// Adds the headers (those after a settlement if there was one) and the action for the end of the body.
-    pub(super) fn finish(self, settled: Option<HeaderValues>) -> Response<ResponseBody<B>> {
+    pub(super) fn finish<M: BodyMode<B>>(self, settled: Option<HeaderValues>) -> Response<M::Body> {
         let Self { mut response, settings, header_values, slots, unpaid } = self;
         settled.unwrap_or(header_values).write(response.headers_mut());
-        let body_end = settings.body_end(slots, unpaid);
-        response.map(|body| ResponseBody::from_service(body, body_end))
+        match settings.body_end(slots, unpaid) {
+            Some(end) => response.map(|body| M::from_layer(ResponseBody::with_end(body, end))),
+            None => response.map(M::from_service),
+        }
     }
 }
 
@@ -183,18 +192,17 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         &self,
         slots: Option<SlotGuard>,
         unpaid: Option<Box<DeferredCharge<S, O>>>,
-    ) -> BodyEnd {
+    ) -> Option<BodyEnd> {
         let cost_of_size = match &self.cost.timing {
             ChargeTiming::ResponseSize(cost) => Some(Arc::clone(cost)),
             _ => None,
         };
         match (unpaid, cost_of_size) {
-            (Some(charge), Some(cost)) => BodyEnd::new(move |sent_bytes| {
+            (Some(charge), Some(cost)) => Some(BodyEnd::new(move |sent_bytes| {
                 drop(slots);
                 charge.debit_in_background(cost(sent_bytes));
-            }),
-            _ if slots.is_some() => BodyEnd::new(move |_| drop(slots)),
-            _ => BodyEnd::default(),
+            })),
+            _ => slots.map(|slots| BodyEnd::new(move |_| drop(slots))),
         }
     }
 }

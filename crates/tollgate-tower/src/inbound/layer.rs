@@ -1,12 +1,14 @@
 //! The inbound rate limit layer.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use http::HeaderName;
 use tollgate::{Limiter, Observer, Store};
 use tower_layer::Layer;
 
+use super::body_mode::{KeepBody, WrapBody};
 use super::builder::RateLimitLayerBuilder;
 use super::service::RateLimit;
 use super::settings::Settings;
@@ -37,8 +39,9 @@ use crate::address::ClientAddress;
 /// let app: axum::Router = axum::Router::new().layer(layer);
 /// # Ok::<(), tollgate::PolicyError>(())
 /// ```
-pub struct RateLimitLayer<S, O: Observer = ()> {
+pub struct RateLimitLayer<S, O: Observer = (), M = WrapBody> {
     settings: Arc<Settings<S, O>>,
+    mode: PhantomData<fn() -> M>,
 }
 
 impl<S: Store, O: Observer> RateLimitLayer<S, O> {
@@ -80,9 +83,28 @@ impl<S: Store, O: Observer> RateLimitLayer<S, O> {
     }
 
     pub(super) fn from_settings(settings: Settings<S, O>) -> Self {
-        Self { settings: Arc::new(settings) }
+        Self { settings: Arc::new(settings), mode: PhantomData }
     }
 
+    /// Returns the layer with responses that have the body type of the service, instead of a
+    /// [`ResponseBody`](crate::ResponseBody). Use it with axum, which boxes every response body of another type than its
+    /// own. Another body type must implement `From<ResponseBody<Self>>`, which is used for refusals, and for responses
+    /// that hold concurrency slots or are charged by their size.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, MemoryStore, Policy};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let layer = RateLimitLayer::new(Limiter::new(MemoryStore::new(), Policy::builtin())).keep_body();
+    /// let app: axum::Router = axum::Router::new().layer(layer);
+    /// ```
+    #[must_use]
+    pub fn keep_body(self) -> RateLimitLayer<S, O, KeepBody> {
+        RateLimitLayer { settings: self.settings, mode: PhantomData }
+    }
+}
+
+impl<S: Store, O: Observer, M> RateLimitLayer<S, O, M> {
     /// Returns the limiter, for example to replace its policy at run time.
     #[must_use]
     pub fn limiter(&self) -> &Arc<Limiter<S, O>> {
@@ -105,20 +127,20 @@ impl<S: Store, O: Observer> RateLimitLayer<S, O> {
     }
 }
 
-impl<S, O: Observer> Clone for RateLimitLayer<S, O> {
+impl<S, O: Observer, M> Clone for RateLimitLayer<S, O, M> {
     fn clone(&self) -> Self {
-        Self { settings: Arc::clone(&self.settings) }
+        Self { settings: Arc::clone(&self.settings), mode: PhantomData }
     }
 }
 
-impl<S, O: Observer> fmt::Debug for RateLimitLayer<S, O> {
+impl<S, O: Observer, M> fmt::Debug for RateLimitLayer<S, O, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitLayer").field("settings", &self.settings).finish()
     }
 }
 
-impl<S, O: Observer, V> Layer<V> for RateLimitLayer<S, O> {
-    type Service = RateLimit<V, S, O>;
+impl<S, O: Observer, M, V> Layer<V> for RateLimitLayer<S, O, M> {
+    type Service = RateLimit<V, S, O, M>;
 
     fn layer(&self, inner: V) -> Self::Service {
         RateLimit::new(inner, Arc::clone(&self.settings))

@@ -2,6 +2,7 @@
 
 mod admission;
 mod body;
+mod body_mode;
 mod builder;
 mod cost;
 mod decision;
@@ -11,6 +12,7 @@ mod grpc;
 mod headers;
 mod in_flight;
 mod layer;
+mod limit_value;
 mod number_value;
 mod refusal;
 mod service;
@@ -18,6 +20,7 @@ mod settings;
 mod slot_guard;
 
 pub use body::ResponseBody;
+pub use body_mode::{BodyMode, KeepBody, WrapBody};
 pub use builder::RateLimitLayerBuilder;
 pub use cost::CountedResponses;
 #[cfg(feature = "axum")]

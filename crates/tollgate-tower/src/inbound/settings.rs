@@ -50,12 +50,19 @@ pub(super) struct Settings<S, O: Observer> {
 }
 
 impl<S, O: Observer> Settings<S, O> {
+    #[inline]
     pub(super) fn is_skipped(&self, request: &RequestHead<'_>) -> bool {
         self.skips.iter().any(|skip| match skip {
             Skip::Method(method) => request.method == *method,
             Skip::Path(path) => request.uri.path() == &**path,
             Skip::If(is_skipped) => is_skipped(request),
         })
+    }
+
+    /// Returns whether a response needs nothing of a decision but the status of its deciding limit: no charge is settled
+    /// after the response, and the service does not receive the decision.
+    pub(super) fn needs_only_status(&self) -> bool {
+        !self.exposes_decision && !self.cost.is_settled_after_response()
     }
 
     pub(super) fn report_error(&self, error: &LimiterError) {

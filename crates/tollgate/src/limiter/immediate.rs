@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{ActivePolicy, Limiter, LimiterError, Observer, Outcome, resolve};
-use crate::plan::Verb;
+use crate::decision::Decision;
+use crate::plan::{Plan, Verb};
 use crate::query::QueryView;
 use crate::request::{Facts, RequestView};
 use crate::store::{Store, StoreError, StoreErrorKind};
@@ -41,16 +42,26 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         let query = QueryView::Request(RequestView::new(facts, cost));
         let resolved = &resolve(policy, query);
         let mut plan = self.plan(resolved)?;
-        let result = poll_once(self.call_store(verb, &mut plan)).unwrap_or_else(|| {
-            let message = "the store declares IS_IMMEDIATE but did not complete in one poll";
-            Err(StoreError::new(StoreErrorKind::Timeout, message))
-        });
+        let result = self.call_store_now(verb, &mut plan);
         self.observe(&mut since, policy, (verb, resolved), &result);
         // By reference, because a decision is costly to move.
         match result {
             Ok(ref decision) => Ok(read(&Outcome::new(resolved, &plan, decision))),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Sends a plan to a store that replies in one poll.
+    #[inline(always)]
+    pub(super) fn call_store_now<'p>(
+        &self,
+        verb: Verb,
+        plan: &mut Plan<'p>,
+    ) -> Result<Decision<'p>, StoreError> {
+        poll_once(self.call_store(verb, plan)).unwrap_or_else(|| {
+            let message = "the store declares IS_IMMEDIATE but did not complete in one poll";
+            Err(StoreError::new(StoreErrorKind::Timeout, message))
+        })
     }
 }
 

@@ -38,6 +38,9 @@ pub trait Observer: Send + Sync {
     /// Whether the observer uses [`Observation::took`]. If not, the limiter reads no clock for it.
     const IS_TIMED: bool = true;
 
+    /// Whether the observer uses decisions at all. If not, the limiter may omit [`decided`](Self::decided).
+    const IS_ENABLED: bool = true;
+
     /// Resolves the data for a policy that is about to become active.
     fn resolve(&self, policy: &Policy) -> Self::Handles;
 
@@ -50,6 +53,7 @@ impl Observer for () {
     type Handles = ();
 
     const IS_TIMED: bool = false;
+    const IS_ENABLED: bool = false;
 
     fn resolve(&self, _policy: &Policy) {}
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
 pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
+use crate::algorithm::Reply;
 use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
 use crate::store::{Listing, Page, Store, StoreError};
@@ -166,6 +167,11 @@ impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
 
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         Ok(self.take(plan))
+    }
+
+    #[inline(always)]
+    fn take_one_now(&self, key: &Key<'_>, cost: u64) -> Option<(Reply, Timestamp)> {
+        Some(self.take_one(key, cost))
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {

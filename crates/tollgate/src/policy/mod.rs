@@ -47,6 +47,8 @@ mod rule;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
+mod short_subject;
+mod single_limit;
 mod suggestion;
 mod tiers;
 mod trace;
@@ -74,6 +76,7 @@ pub use overrides::{
 pub use policy_plan::{MatchedRule, PolicyPlan};
 pub use rule::{OnMissingFact, Rule, RuleMode};
 pub use schema::SCHEMA;
+pub use single_limit::SingleLimit;
 pub use trace::{RuleOutcome, Trace, TriedRule};
 
 pub use crate::plan::{Distributed, OnStoreLoss};
@@ -126,6 +129,8 @@ pub struct Policy {
     index: Index,
     facts_used: Vec<FactName>,
     holds_slots: bool,
+    /// Whether one limit decides every request; see `single_limit`.
+    has_single_limit: bool,
     limiters: Vec<NamedLimits>,
     warnings: Vec<String>,
 }
@@ -176,6 +181,8 @@ impl Policy {
         let facts_used = facts_used::facts_used(all_rules());
         let holds_slots = facts_used::holds_slots(all_rules());
         let inline = Rule::inline(&default);
+        let first = rules.first().unwrap_or(&default);
+        let has_single_limit = single_limit::has_single_limit(first);
         Self {
             version,
             tenant,
@@ -188,6 +195,7 @@ impl Policy {
             index,
             facts_used,
             holds_slots,
+            has_single_limit,
             limiters,
             warnings,
         }

@@ -46,6 +46,21 @@ impl FactValue<'_> {
         }
     }
 
+    /// Returns a value of less than 16 bytes in little-endian order, and its length.
+    #[cfg(feature = "policy")]
+    #[inline]
+    pub(crate) fn as_short(&self) -> Option<(u128, usize)> {
+        match &self.0 {
+            Repr::Bytes(bytes) => load_short(bytes),
+            // As one integer, as it was written: a read of other bytes waits for the writes.
+            Repr::Address(text) => {
+                let length = usize::from(text.length);
+                let bytes = u128::from_le_bytes(*text.bytes.first_chunk()?);
+                (length < SHORT).then(|| (bytes & !(u128::MAX << (8 * length)), length))
+            }
+        }
+    }
+
     /// Copies a borrowed value, so that it has no lifetime.
     pub(super) fn into_owned(self) -> FactValue<'static> {
         FactValue(match self.0 {
@@ -53,6 +68,31 @@ impl FactValue<'_> {
             Repr::Address(text) => Repr::Address(text),
         })
     }
+}
+
+/// Size of a short value with the byte before it, in bytes.
+#[cfg(feature = "policy")]
+pub(crate) const SHORT: usize = 16;
+
+#[cfg(feature = "policy")]
+#[inline]
+fn load_short(value: &[u8]) -> Option<(u128, usize)> {
+    let length = value.len();
+    let bytes = match length {
+        8..SHORT => {
+            let first = u64::from_le_bytes(*value.first_chunk()?);
+            let last = u64::from_le_bytes(*value.last_chunk()?);
+            u128::from(first) | u128::from(last) << (8 * (length - 8))
+        }
+        4..8 => {
+            let first = u32::from_le_bytes(*value.first_chunk()?);
+            let last = u32::from_le_bytes(*value.last_chunk()?);
+            u128::from(first) | u128::from(last) << (8 * (length - 4))
+        }
+        0..4 => value.iter().rev().fold(0, |bytes, byte| bytes << 8 | u128::from(*byte)),
+        _ => return None,
+    };
+    Some((bytes, length))
 }
 
 impl AddressText {
@@ -68,45 +108,47 @@ impl AddressText {
     /// register, because a copy of memory that was written byte by byte waits for the writes.
     #[inline]
     fn of_ipv4(address: Ipv4Addr) -> Self {
-        let (mut text, mut length) = (0_u128, 0_u8);
-        for octet in address.octets() {
-            let [digits @ .., count] = DIGITS.get(usize::from(octet)).copied().unwrap_or_default();
-            let [first, second, third] = digits;
-            let digits = u32::from_le_bytes([first, second, third, 0]);
-            // The digits of the octet and a dot, which the next octet follows.
-            let with_dot = u128::from(digits | u32::from(b'.') << (8 * count));
-            text |= with_dot << (8 * length);
-            length += count + 1;
-        }
+        let [first, second, third, fourth] = address.octets();
+        let ((start, start_length), (end, end_length)) = (pair(first, second), pair(third, fourth));
+        let text = u128::from(start) | u128::from(end) << (8 * start_length);
+        let length = start_length + end_length;
         let mut bytes = [0; INLINE];
         if let Some(start) = bytes.first_chunk_mut() {
             *start = text.to_le_bytes();
         }
-        // Without the last dot.
+        // Without the last dot, which is not part of the text.
         Self { length: length - 1, bytes }
     }
 }
 
-/// The decimal digits of each octet, and their number.
+/// Returns the digits of two octets, each with a dot after it, and their length in bytes.
+#[inline]
+fn pair(first: u8, second: u8) -> (u64, u8) {
+    let octet = |octet: u8| OCTETS.get(usize::from(octet)).copied().unwrap_or_default();
+    let ((first, first_length), (second, second_length)) = (octet(first), octet(second));
+    (u64::from(first) | u64::from(second) << (8 * first_length), first_length + second_length)
+}
+
+/// The decimal digits of each octet and a dot, in little-endian order, and their length in bytes.
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     reason = "the compiler evaluates it"
 )]
-const DIGITS: [[u8; 4]; 256] = {
-    let (mut digits, mut octet) = ([[0; 4]; 256], 0);
+const OCTETS: [(u32, u8); 256] = {
+    let (mut octets, mut octet) = ([(0, 0); 256], 0);
     while octet < 256 {
         let number = octet as u8;
         let [hundreds, tens, ones] = [number / 100, number / 10 % 10, number % 10];
         let (hundreds, tens, ones) = (b'0' + hundreds, b'0' + tens, b'0' + ones);
-        digits[octet] = match number {
-            0..=9 => [ones, 0, 0, 1],
-            10..=99 => [tens, ones, 0, 2],
-            _ => [hundreds, tens, ones, 3],
+        octets[octet] = match number {
+            0..=9 => (u32::from_le_bytes([ones, b'.', 0, 0]), 2),
+            10..=99 => (u32::from_le_bytes([tens, ones, b'.', 0]), 3),
+            _ => (u32::from_le_bytes([hundreds, tens, ones, b'.']), 4),
         };
         octet += 1;
     }
-    digits
+    octets
 };
 
 /// Fails if the text does not fit.

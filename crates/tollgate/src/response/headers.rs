@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::policy_name::{PolicyName, enforced};
 use crate::decision::{Decision, Status};
-use crate::time::rounding;
+use crate::time::{Timestamp, rounding};
 
 /// Maximum integer of a structured field (RFC 9651): fifteen digits.
 const MAX_FIELD_INTEGER: u64 = 999_999_999_999_999;
@@ -152,13 +152,28 @@ impl HeaderStyle {
     #[must_use]
     #[inline]
     pub fn numbers(self, decision: &Decision<'_>) -> Option<[u64; 3]> {
-        let deciding = decision.deciding()?;
+        self.status_numbers(decision.deciding()?, decision.at())
+    }
+
+    /// Returns the same as [`numbers`](Self::numbers) for a decision at time `at` with this deciding limit.
+    ///
+    /// ```
+    /// use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
+    ///
+    /// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10))?);
+    /// let decision = limiter.take("c1");
+    /// let deciding = decision.deciding().ok_or("no limit")?;
+    /// let style = HeaderStyle::XDelta;
+    /// assert_eq!(style.status_numbers(deciding, decision.at()), style.numbers(&decision));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn status_numbers(self, deciding: &Status<'_>, at: Timestamp) -> Option<[u64; 3]> {
         let figures = |reset| [deciding.limit().capacity(), deciding.remaining(), reset];
         let delta = || rounding::seconds(deciding.reset_after());
         match self {
-            Self::XUnix => {
-                Some(figures(rounding::unix_seconds(decision.at() + deciding.reset_after())))
-            }
+            Self::XUnix => Some(figures(rounding::unix_seconds(at + deciding.reset_after()))),
             Self::XDelta => Some(figures(delta())),
             Self::Draft6 => Some(figures(delta()).map(clamp_integer)),
             Self::Draft11 => None,

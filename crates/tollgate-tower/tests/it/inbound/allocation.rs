@@ -17,6 +17,8 @@ use tower::{Layer, Service, service_fn};
 use super::fixture::policy;
 
 const REQUESTS: u32 = 3000;
+/// More than the 1000 readings after which the clock of the process reads a file of the system once.
+const WARM_UP: u32 = 1100;
 
 type Hello = Response<Full<Bytes>>;
 
@@ -57,12 +59,12 @@ where
     }
 }
 
-/// Returns the allocations of many requests, after a few that create the counter and the buffers of the thread.
+/// Returns the allocations of many requests, after others that create the counter and the buffers of the thread.
 fn allocations<V, B>(mut service: V, peer: IpAddr, headers: usize) -> u64
 where
     V: Service<Request<()>, Response = Response<B>, Error = Infallible>,
 {
-    for _ in 0..3 {
+    for _ in 0..WARM_UP {
         assert_eq!(call(&mut service, request(peer)), headers);
     }
     let requests: Vec<_> = (0..REQUESTS).map(|_| request(peer)).collect();

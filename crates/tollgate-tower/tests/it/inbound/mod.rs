@@ -13,4 +13,5 @@ mod grpc;
 mod headers;
 mod refusals;
 mod shared_layer;
+mod single_limit;
 mod skips;

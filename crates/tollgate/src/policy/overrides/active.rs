@@ -52,6 +52,11 @@ impl ActiveOverrides {
         &self.all
     }
 
+    /// Returns whether no client has an override.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_client.is_empty()
+    }
+
     /// Returns the limits that replace those of `rule` for a request with these facts and this subject.
     #[inline]
     pub(in crate::policy) fn limits(
