@@ -169,7 +169,7 @@ fn compare(setup: &Setup, steps: &[Step]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
     fn both_paths_decide_alike(setup in setup(), steps in prop::collection::vec(step(), 1..120)) {
         compare(&setup, &steps);
