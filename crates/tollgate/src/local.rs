@@ -75,8 +75,8 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     #[inline]
     pub fn take_n(&self, key: &str, n: u64) -> Decision<'_> {
         if let [limit] = &*self.limits {
-            let (reply, now) = self.store.take_one(&Key::private(key, limit), n);
-            return Decision::of_one(now, limit, Mode::Enforce, reply);
+            let (outcome, now) = self.store.take_one(&Key::private(key, limit), n);
+            return Decision::of_one(now, limit, Mode::Enforce, outcome);
         }
         self.take_several(key, n)
     }

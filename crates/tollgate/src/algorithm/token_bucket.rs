@@ -139,7 +139,7 @@ impl TokenBucket {
 
     /// Returns the reply to a take.
     #[inline]
-    pub(crate) fn reply_to(&self, take: BucketTake) -> Reply {
+    pub(crate) const fn reply_to(&self, take: BucketTake) -> Reply {
         self.reply(take.wait, take.deficit)
     }
 
@@ -205,7 +205,7 @@ impl TokenBucket {
     }
 
     #[inline(always)]
-    fn reply(&self, wait: Wait, deficit: u64) -> Reply {
+    const fn reply(&self, wait: Wait, deficit: u64) -> Reply {
         let remaining = self.burst - deficit.div_ceil(self.grains);
         Reply { wait, remaining, reset_after: deficit.div_ceil(self.give) }
     }

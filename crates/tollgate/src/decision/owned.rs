@@ -55,12 +55,13 @@ struct OwnedStatus {
 
 impl OwnedStatus {
     fn from_status(status: &Status<'_>) -> Self {
-        let Status { limit, mode, nodes, reply } = *status;
-        Self { limit: limit.clone(), mode, nodes, reply }
+        let Status { limit, mode, nodes, .. } = *status;
+        Self { limit: limit.clone(), mode, nodes, reply: status.reply() }
     }
 
     fn as_status(&self) -> Status<'_> {
-        Status { limit: &self.limit, mode: self.mode, nodes: self.nodes, reply: self.reply }
+        let status = Status::new_unclamped(&self.limit, self.mode, self.reply);
+        Status { nodes: self.nodes, ..status }
     }
 }
 

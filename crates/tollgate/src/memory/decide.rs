@@ -9,7 +9,7 @@ use super::shard::{LocatedKey, SWEPT_PER_INSERT};
 use super::table::Table;
 use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State, Verdict};
-use crate::decision::{Decision, Status, Statuses};
+use crate::decision::{Decision, Outcome, Status, Statuses};
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::{Clock, Timestamp};
 
@@ -27,11 +27,14 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             [take] => {
                 let (key, cost) = (take.key(), take.cost());
                 // Separate calls, so that the usual path is compiled for `Op::Take` only.
-                let (reply, now) = match plan.permit() {
+                let (outcome, now) = match plan.permit() {
                     None => self.take_one(&key, cost),
-                    Some(permit) => self.apply_slow(&key, Op::Hold { cost, permit }),
+                    Some(permit) => {
+                        let (reply, now) = self.apply_slow(&key, Op::Hold { cost, permit });
+                        (Outcome::Reply(reply), now)
+                    }
                 };
-                Decision::of_one(now, take.key().limit(), take.mode(), reply)
+                Decision::of_one(now, take.key().limit(), take.mode(), outcome)
             }
             takes => {
                 let usual = if plan.permit().is_none() { self.take_plan(takes) } else { None };

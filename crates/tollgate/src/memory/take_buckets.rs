@@ -10,7 +10,7 @@ use super::slot::LookupKey;
 use super::table::Table;
 use super::{MemoryStore, hash};
 use crate::algorithm::{BucketTake, TokenBucket, Verdict};
-use crate::decision::{Decision, Status};
+use crate::decision::{Decision, Outcome, Status};
 use crate::limit::Limit;
 use crate::plan::{MAX_TAKES, Mode, Take};
 use crate::time::{Clock, Timestamp};
@@ -44,7 +44,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let mut all = Evaluations::new();
         let now = self.evaluate_and_take(subject, costs, &mut all)?;
         let status = |one: &Evaluated<'a, '_>| {
-            Status::new_unclamped(one.limit, Mode::Enforce, one.parameters.reply_to(one.take))
+            Status::with_outcome(one.limit, Mode::Enforce, Outcome::Bucket(one.take))
         };
         Some(Decision::new(now, all.iter().map(status)))
     }
