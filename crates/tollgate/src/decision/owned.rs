@@ -37,9 +37,9 @@ pub struct OwnedDecision {
     statuses: Box<[OwnedStatus]>,
     /// Index of the limit that decided.
     deciding: Option<usize>,
-    /// The last rule that applied, for decisions without a limit.
+    /// The last rule that applied, for decisions without a limit; otherwise empty.
     last_rule: Box<str>,
-    key: Box<str>,
+    key: String,
     permit: Option<Permit>,
     expires_at: Option<Timestamp>,
 }
@@ -71,7 +71,7 @@ impl OwnedDecision {
         plan: &Plan<'_>,
         decision: &Decision<'_>,
         last_rule: &str,
-        key: impl Into<Box<str>>,
+        key: impl Into<String>,
     ) -> Self {
         let deciding = decision.deciding().and_then(|deciding| {
             decision.statuses().iter().position(|status| ptr::eq(status, deciding))
@@ -85,7 +85,7 @@ impl OwnedDecision {
             verdict: decision.verdict(),
             statuses: decision.statuses().iter().map(OwnedStatus::from_status).collect(),
             deciding,
-            last_rule: last_rule.into(),
+            last_rule: if deciding.is_none() { last_rule.into() } else { Box::default() },
             key: key.into(),
             permit,
             expires_at,
