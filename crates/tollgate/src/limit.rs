@@ -10,6 +10,7 @@ mod registry_cell;
 mod spec;
 mod unique_names;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use display::RateText;
@@ -47,8 +48,9 @@ pub(crate) const INLINE_RULE: &str = "inline";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    rule: Box<str>,
-    name: Box<str>,
+    // Shared, because every owned decision has a copy of its limits.
+    rule: Arc<str>,
+    name: Arc<str>,
     is_named: bool,
     count: u64,
     window: Duration,
@@ -62,7 +64,7 @@ impl Limit {
         let registry_cell = RegistryCell::default();
         Self {
             rule: DEFAULT_RULE.into(),
-            name,
+            name: name.into(),
             is_named: false,
             count,
             window,
@@ -77,7 +79,7 @@ impl Limit {
     /// # Errors
     /// The name does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn named(self, name: &str) -> Result<Self, QuotaError> {
-        let name = valid_name("limit", name)?;
+        let name = valid_name("limit", name)?.into();
         Ok(Self { name, is_named: true, registry_cell: RegistryCell::default(), ..self })
     }
 
@@ -86,7 +88,7 @@ impl Limit {
     /// # Errors
     /// The rule name does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
-        let rule = valid_name("rule", rule)?;
+        let rule = valid_name("rule", rule)?.into();
         Ok(Self { rule, registry_cell: RegistryCell::default(), ..self })
     }
 

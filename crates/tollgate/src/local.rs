@@ -75,10 +75,10 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     #[inline]
     pub fn take_n(&self, key: &str, n: u64) -> Decision<'_> {
         if let [limit] = &*self.limits {
-            let (reply, now) = self.store.take_one(&Key::private(key, limit), n);
-            return Decision::of_one(now, limit, Mode::Enforce, reply);
+            let (outcome, now) = self.store.take_one(&Key::private(key, limit), n);
+            return Decision::of_one(now, limit, Mode::Enforce, outcome);
         }
-        self.store.take(&self.plan(key, n)).with_limits(&self.limits)
+        self.take_several(key, n)
     }
 
     /// Takes 1 from every limit of `key`, or from none, and returns only the verdict.
@@ -104,7 +104,19 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
         if let [limit] = &*self.limits {
             return self.store.check_one(&Key::private(key, limit), n);
         }
-        self.store.take(&self.plan(key, n)).verdict()
+        self.check_several(key, n)
+    }
+
+    #[inline(never)]
+    fn take_several(&self, key: &str, n: u64) -> Decision<'_> {
+        let usual = self.store.take_buckets(key, self.limits.iter().map(|limit| (limit, n)));
+        usual.unwrap_or_else(|| self.store.take(&self.plan(key, n)).with_limits(&self.limits))
+    }
+
+    #[inline(never)]
+    fn check_several(&self, key: &str, n: u64) -> Verdict {
+        let usual = self.store.check_buckets(key, self.limits.iter().map(|limit| (limit, n)));
+        usual.unwrap_or_else(|| self.store.take(&self.plan(key, n)).verdict())
     }
 
     /// Takes 1, and returns a refusal as an error for use with `?`.

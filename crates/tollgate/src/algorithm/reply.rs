@@ -80,7 +80,7 @@ impl Wait {
 
 impl Reply {
     /// Reply of a block.
-    pub(super) const NEVER: Self = Self { wait: Wait::FOREVER, remaining: 0, reset_after: 0 };
+    pub(crate) const NEVER: Self = Self { wait: Wait::FOREVER, remaining: 0, reset_after: 0 };
 
     /// Creates a reply from the verdict (always `Allow` for a refund or a debit), the quota that can be
     /// taken now, and the time until the limit is full again. Times are rounded up to microseconds.

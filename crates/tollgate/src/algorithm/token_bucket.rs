@@ -44,6 +44,23 @@ impl BucketTake {
     pub(crate) const fn verdict(self) -> Verdict {
         self.wait.verdict()
     }
+
+    #[inline]
+    pub(crate) const fn is_allowed(self) -> bool {
+        self.wait.0 == 0
+    }
+
+    /// Sort key for refusals, as of [`Reply::severity`].
+    #[inline]
+    pub(crate) const fn severity(self) -> u64 {
+        self.wait.0
+    }
+
+    /// Used quota in grains.
+    #[inline]
+    pub(crate) const fn deficit(self) -> u64 {
+        self.deficit
+    }
 }
 
 impl TokenBucket {
@@ -103,9 +120,26 @@ impl TokenBucket {
         BucketTake { wait, deficit: bucket.deficit }
     }
 
+    /// Evaluates a take from a bucket with these parameters, without taking. Returns `None` if the bucket needs repair,
+    /// because its time is later than `now`.
+    #[inline(always)]
+    pub(crate) fn evaluate(&self, bucket: &Bucket, now: u64, cost: u64) -> Option<BucketTake> {
+        if bucket.at > now {
+            return None;
+        }
+        let deficit = bucket.deficit_at(now);
+        Some(BucketTake { wait: self.wait(deficit, cost), deficit })
+    }
+
+    /// Returns an evaluated take that passes as one that is taken.
+    #[inline(always)]
+    pub(crate) const fn taken(&self, evaluated: BucketTake, cost: u64) -> BucketTake {
+        BucketTake { deficit: evaluated.deficit + cost * self.grains, ..evaluated }
+    }
+
     /// Returns the reply to a take.
     #[inline]
-    pub(crate) fn reply_to(&self, take: BucketTake) -> Reply {
+    pub(crate) const fn reply_to(&self, take: BucketTake) -> Reply {
         self.reply(take.wait, take.deficit)
     }
 
@@ -171,7 +205,7 @@ impl TokenBucket {
     }
 
     #[inline(always)]
-    fn reply(&self, wait: Wait, deficit: u64) -> Reply {
+    const fn reply(&self, wait: Wait, deficit: u64) -> Reply {
         let remaining = self.burst - deficit.div_ceil(self.grains);
         Reply { wait, remaining, reset_after: deficit.div_ceil(self.give) }
     }

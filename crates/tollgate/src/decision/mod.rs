@@ -11,9 +11,10 @@ use smallvec::SmallVec;
 
 pub use owned::OwnedDecision;
 pub use permit::{HeldKey, Permit, PermitError};
+pub(crate) use status::Outcome;
 pub use status::Status;
 
-use crate::algorithm::{Reply, Verdict};
+use crate::algorithm::Verdict;
 use crate::limit::Limit;
 use crate::plan::{Mode, OnStoreLoss};
 #[cfg(feature = "policy")]
@@ -82,9 +83,9 @@ impl<'a> Decision<'a> {
     }
 
     #[inline]
-    pub(crate) fn of_one(at: Timestamp, limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
+    pub(crate) fn of_one(at: Timestamp, limit: &'a Limit, mode: Mode, outcome: Outcome) -> Self {
         let mut statuses = Statuses::new();
-        statuses.push(Status::new_unclamped(limit, mode, reply));
+        statuses.push(Status::with_outcome(limit, mode, outcome));
         Self { at, source: Source::Store, loss: None, statuses, shadow: None }
     }
 
@@ -103,7 +104,8 @@ impl<'a> Decision<'a> {
     pub(crate) fn if_taken(&self, plan: &Plan<'a>) -> Self {
         let after = |(status, take): (&Status<'a>, &Take<'a>)| {
             let taken = if self.took(status.mode) { take.cost() } else { 0 };
-            Status { reply: status.reply.with_less(taken), ..*status }
+            let outcome = Outcome::Reply(status.reply().with_less(taken));
+            Status { outcome, ..*status }
         };
         let statuses = self.statuses.iter().zip(plan.takes()).map(after).collect();
         Self { statuses, shadow: self.shadow.clone(), ..*self }
@@ -113,7 +115,7 @@ impl<'a> Decision<'a> {
     /// mode (the enforced ones, or one shadow group).
     pub(crate) fn took(&self, mode: Mode) -> bool {
         let mut group = self.statuses.iter().filter(|status| status.mode == mode);
-        self.is_allowed() && group.all(|status| status.reply.is_allowed())
+        self.is_allowed() && group.all(|status| status.outcome.is_allowed())
     }
 
     /// Returns the same decision with another source.
@@ -136,7 +138,7 @@ impl<'a> Decision<'a> {
 
     /// Verdict of the request: the most severe one of the enforced limits.
     pub fn verdict(&self) -> Verdict {
-        let worst = self.enforced().max_by_key(|status| status.reply.severity());
+        let worst = self.enforced().max_by_key(|status| status.outcome.severity());
         worst.map_or(Verdict::Allow, Status::verdict)
     }
 
@@ -146,9 +148,9 @@ impl<'a> Decision<'a> {
     pub fn is_allowed(&self) -> bool {
         // Most decisions have one limit.
         if let [only] = &*self.statuses {
-            return only.mode != Mode::Enforce || only.reply.is_allowed();
+            return only.mode != Mode::Enforce || only.outcome.is_allowed();
         }
-        self.enforced().all(|status| status.reply.is_allowed())
+        self.enforced().all(|status| status.outcome.is_allowed())
     }
 
     /// Time until the same request passes; `None` if it is allowed, or if waiting does not help.
@@ -207,7 +209,7 @@ impl<'a> Decision<'a> {
         }
         // `min_by_key` returns the first of equals: the plan's order breaks ties.
         self.enforced().min_by_key(|status| {
-            (Reverse(status.reply.severity()), status.remaining(), Reverse(status.reset_after()))
+            (Reverse(status.outcome.severity()), status.remaining(), Reverse(status.reset_after()))
         })
     }
 

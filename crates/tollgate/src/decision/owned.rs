@@ -37,9 +37,9 @@ pub struct OwnedDecision {
     statuses: Box<[OwnedStatus]>,
     /// Index of the limit that decided.
     deciding: Option<usize>,
-    /// The last rule that applied, for decisions without a limit.
+    /// The last rule that applied, for decisions without a limit; otherwise empty.
     last_rule: Box<str>,
-    key: Box<str>,
+    key: String,
     permit: Option<Permit>,
     expires_at: Option<Timestamp>,
 }
@@ -55,12 +55,13 @@ struct OwnedStatus {
 
 impl OwnedStatus {
     fn from_status(status: &Status<'_>) -> Self {
-        let Status { limit, mode, nodes, reply } = *status;
-        Self { limit: limit.clone(), mode, nodes, reply }
+        let Status { limit, mode, nodes, .. } = *status;
+        Self { limit: limit.clone(), mode, nodes, reply: status.reply() }
     }
 
     fn as_status(&self) -> Status<'_> {
-        Status { limit: &self.limit, mode: self.mode, nodes: self.nodes, reply: self.reply }
+        let status = Status::new_unclamped(&self.limit, self.mode, self.reply);
+        Status { nodes: self.nodes, ..status }
     }
 }
 
@@ -70,7 +71,7 @@ impl OwnedDecision {
         plan: &Plan<'_>,
         decision: &Decision<'_>,
         last_rule: &str,
-        key: impl Into<Box<str>>,
+        key: impl Into<String>,
     ) -> Self {
         let deciding = decision.deciding().and_then(|deciding| {
             decision.statuses().iter().position(|status| ptr::eq(status, deciding))
@@ -84,7 +85,7 @@ impl OwnedDecision {
             verdict: decision.verdict(),
             statuses: decision.statuses().iter().map(OwnedStatus::from_status).collect(),
             deciding,
-            last_rule: last_rule.into(),
+            last_rule: if deciding.is_none() { last_rule.into() } else { Box::default() },
             key: key.into(),
             permit,
             expires_at,

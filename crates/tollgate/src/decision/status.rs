@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::algorithm::{Reply, Verdict};
+use crate::algorithm::{BucketTake, Reply, Verdict};
 use crate::limit::Limit;
 use crate::plan::Mode;
 
@@ -20,14 +20,58 @@ use crate::plan::Mode;
 /// assert_eq!(status.reset_after().as_secs(), 12);
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Status<'a> {
     pub(crate) limit: &'a Limit,
     pub(crate) mode: Mode,
     /// Number of nodes that share the limit in degraded mode, otherwise 1.
     pub(crate) nodes: NonZeroU32,
-    pub(crate) reply: Reply,
+    pub(crate) outcome: Outcome,
 }
+
+/// Outcome of one take. The figures of a token bucket need divisions, so they are computed when they are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome {
+    /// Verdict and figures.
+    Reply(Reply),
+    /// Take from a token bucket; the limit of the status has its parameters.
+    Bucket(BucketTake),
+}
+
+impl Outcome {
+    pub(crate) const fn verdict(&self) -> Verdict {
+        match self {
+            Self::Reply(reply) => reply.verdict(),
+            Self::Bucket(take) => take.verdict(),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn is_allowed(&self) -> bool {
+        match self {
+            Self::Reply(reply) => reply.is_allowed(),
+            Self::Bucket(take) => take.is_allowed(),
+        }
+    }
+
+    /// Sort key for refusals; see [`Reply::severity`].
+    pub(crate) const fn severity(&self) -> u64 {
+        match self {
+            Self::Reply(reply) => reply.severity(),
+            Self::Bucket(take) => take.severity(),
+        }
+    }
+}
+
+/// Compares the figures, however they are stored.
+impl PartialEq for Status<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.limit, self.mode, self.nodes, self.reply())
+            == (other.limit, other.mode, other.nodes, other.reply())
+    }
+}
+
+impl Eq for Status<'_> {}
 
 impl<'a> Status<'a> {
     /// Creates the status of one take. `remaining` is clamped to the limit's capacity.
@@ -39,7 +83,24 @@ impl<'a> Status<'a> {
     /// Creates a status from a reply of this limit, whose `remaining` is known to be within the capacity.
     #[inline]
     pub(crate) const fn new_unclamped(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
-        Self { limit, mode, nodes: NonZeroU32::MIN, reply }
+        Self::with_outcome(limit, mode, Outcome::Reply(reply))
+    }
+
+    #[inline]
+    pub(crate) const fn with_outcome(limit: &'a Limit, mode: Mode, outcome: Outcome) -> Self {
+        Self { limit, mode, nodes: NonZeroU32::MIN, outcome }
+    }
+
+    /// Verdict and figures.
+    pub(crate) const fn reply(&self) -> Reply {
+        match self.outcome {
+            Outcome::Reply(reply) => reply,
+            Outcome::Bucket(take) => match self.limit.parameters().as_token_bucket() {
+                Some(parameters) => parameters.reply_to(take),
+                // Unreachable: only token buckets have this outcome.
+                None => Reply::NEVER,
+            },
+        }
     }
 
     /// Creates the status of one take in degraded mode, where the node enforces its share: 1/`nodes` of the
@@ -61,8 +122,8 @@ impl<'a> Status<'a> {
     /// ```
     #[must_use]
     pub fn of_share(limit: &'a Limit, mode: Mode, reply: Reply, nodes: NonZeroU32) -> Self {
-        let unclamped = Self { limit, mode, nodes, reply };
-        Self { reply: reply.within(unclamped.capacity()), ..unclamped }
+        let unclamped = Self { nodes, ..Self::new_unclamped(limit, mode, reply) };
+        Self { outcome: Outcome::Reply(reply.within(unclamped.capacity())), ..unclamped }
     }
 
     /// Share of the limit's capacity that this node enforced; `None` if it evaluated the whole limit.
@@ -90,24 +151,24 @@ impl<'a> Status<'a> {
 
     /// Verdict of this limit alone.
     pub const fn verdict(&self) -> Verdict {
-        self.reply.verdict()
+        self.outcome.verdict()
     }
 
     /// Quota used now.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.capacity() - self.reply.remaining()
+        self.capacity() - self.reply().remaining()
     }
 
     /// Quota that can be taken now.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
-        self.reply.remaining()
+        self.reply().remaining()
     }
 
     /// Time until the limit is full again.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
-        self.reply.reset_after()
+        self.reply().reset_after()
     }
 }

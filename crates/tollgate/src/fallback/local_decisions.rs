@@ -174,7 +174,7 @@ impl<S, C: Clock, L: Store> FallbackStore<S, C, L> {
         reply: Option<&Decision<'_>>,
     ) -> Decision<'a> {
         let replies = reply.into_iter().flat_map(Decision::statuses);
-        let mut replies = replies.map(|status| status.reply);
+        let mut replies = replies.map(Status::reply);
         let status = |(take, share): (&Take<'a>, &NodeShare)| {
             let (limit, mode) = (take.key().limit(), take.mode());
             if is_counted(take) {

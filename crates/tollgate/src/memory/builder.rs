@@ -10,10 +10,11 @@ use crate::time::CalibratedClock;
 /// Default maximum number of keys of a [`MemoryStore`].
 pub const DEFAULT_MAX_KEYS: usize = 1_000_000;
 
-/// Approximate number of keys per shard when the store is full: small enough that growing a shard's table,
-/// which happens under its lock, takes microseconds, and so far below the 896 keys of a table with 1024 buckets that few
-/// shards need the next size.
-const KEYS_PER_SHARD: usize = 820;
+/// Approximate number of keys per shard when the store is full: small enough that growing a shard's table, which happens
+/// under its lock, takes 0.1 ms or so, and so far below the 3584 keys of a table with 4096 buckets that few shards
+/// need the next size. Smaller shards would be slower with few keys: each decision then reads the header and the table of
+/// another shard, and they do not fit the CPU's first cache.
+const KEYS_PER_SHARD: usize = 3280;
 /// Minimum and maximum number of shards.
 const SHARDS: std::ops::RangeInclusive<usize> = 16..=65_536;
 

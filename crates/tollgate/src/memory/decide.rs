@@ -5,38 +5,19 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::shard::{LocatedKey, Locked, SWEPT_PER_INSERT};
+use super::shard::{LocatedKey, SWEPT_PER_INSERT};
 use super::table::Table;
 use super::{AtCap, MemoryStore};
-use crate::algorithm::{Op, PermitId, Reply, State, Verdict};
-use crate::decision::{Decision, Status, Statuses};
+use crate::algorithm::{Op, Reply, State, Verdict};
+use crate::decision::{Decision, Outcome, Status, Statuses};
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::{Clock, Timestamp};
 
 /// Buffers for the full names of keys whose limit is not registered; rarely used.
-type Texts = Vec<Vec<u8>>;
+pub(super) type Texts = Vec<Vec<u8>>;
 
 /// `retry_after` of a new key that is refused because the store is full.
 const AT_CAP_RETRY: Duration = Duration::from_secs(1);
-
-/// An evaluated take that is not applied yet.
-struct Evaluated<'a, 'n> {
-    take: Take<'a>,
-    at: LocatedKey<'n>,
-    reply: Reply,
-    space: Space,
-}
-
-/// Space for the key of a take in the store.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Space {
-    /// The key exists, or the take does not store one.
-    NotNeeded,
-    /// The key is new and counted in advance.
-    Reserved,
-    /// The key is new and the store is full.
-    Unavailable,
-}
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Takes every cost of the plan, or nothing.
@@ -46,13 +27,19 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             [take] => {
                 let (key, cost) = (take.key(), take.cost());
                 // Separate calls, so that the usual path is compiled for `Op::Take` only.
-                let (reply, now) = match plan.permit() {
+                let (outcome, now) = match plan.permit() {
                     None => self.take_one(&key, cost),
-                    Some(permit) => self.apply_slow(&key, Op::Hold { cost, permit }),
+                    Some(permit) => {
+                        let (reply, now) = self.apply_slow(&key, Op::Hold { cost, permit });
+                        (Outcome::Reply(reply), now)
+                    }
                 };
-                Decision::of_one(now, take.key().limit(), take.mode(), reply)
+                Decision::of_one(now, take.key().limit(), take.mode(), outcome)
             }
-            takes => self.take_all(takes, plan.permit()),
+            takes => {
+                let usual = if plan.permit().is_none() { self.take_plan(takes) } else { None };
+                usual.unwrap_or_else(|| self.take_all(takes, plan.permit()))
+            }
         }
     }
 
@@ -173,14 +160,14 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Returns the refusal for a new key when the store is full, from the reply of a peek; `None` if `at_cap`
     /// allows.
-    fn at_cap_reply(&self, peek: Reply) -> Option<Reply> {
+    pub(super) fn at_cap_reply(&self, peek: Reply) -> Option<Reply> {
         match self.at_cap {
             AtCap::Allow => None,
             AtCap::Deny => Some(peek.with_verdict(Verdict::Deny { retry_after: AT_CAP_RETRY })),
         }
     }
 
-    fn locate_all<'n>(
+    pub(super) fn locate_all<'n>(
         &self,
         takes: &[Take<'n>],
         texts: &'n mut Texts,
@@ -210,94 +197,4 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
         Decision::new(now, statuses)
     }
-
-    /// Evaluates every take, then applies all of them or none.
-    fn take_all<'a>(&self, takes: &[Take<'a>], permit: Option<PermitId>) -> Decision<'a> {
-        let mut texts = Texts::default();
-        let located = self.locate_all(takes, &mut texts);
-        let mut locked = self.lock_all(located.iter().map(|at| at.location.shard));
-        let now = locked.now(&self.clock);
-        // Sweep before the evaluation: an evaluated key must not be dropped before its take is applied.
-        for at in &located {
-            if let Some(table) = locked.table(at.location.shard)
-                && !self.contains(table, at)
-            {
-                self.sweep_table(table, SWEPT_PER_INSERT, now);
-            }
-        }
-        let mut evaluated: SmallVec<[Evaluated<'a, '_>; 2]> = SmallVec::new();
-        for (take, at) in takes.iter().zip(located) {
-            let Some(table) = locked.table(at.location.shard) else { continue };
-            evaluated.push(self.evaluate(table, take, at, now));
-        }
-        let passing: SmallVec<[bool; 16]> =
-            evaluated.iter().map(|one| passes(one, &evaluated)).collect();
-        for (one, passes) in evaluated.iter_mut().zip(passing) {
-            if passes {
-                self.commit(&mut locked, one, now, permit);
-            } else if one.space == Space::Reserved {
-                self.unreserve(1);
-            }
-        }
-        let status = |one: &Evaluated<'a, '_>| {
-            Status::new(one.take.key().limit(), one.take.mode(), one.reply)
-        };
-        Decision::new(now, evaluated.iter().map(status))
-    }
-
-    fn evaluate<'a, 'n>(
-        &self,
-        table: &mut Table,
-        take: &Take<'a>,
-        at: LocatedKey<'n>,
-        now: Timestamp,
-    ) -> Evaluated<'a, 'n> {
-        let parameters = take.key().limit().parameters();
-        let op = Op::Peek { cost: take.cost() };
-        let known = self.step(table, &at, now, op);
-        let (mut reply, mut space) = match known {
-            Some(reply) => (reply, Space::NotNeeded),
-            None => (parameters.step(&mut State::Fresh, now, op), Space::Unavailable),
-        };
-        if space == Space::Unavailable {
-            if !reply.is_allowed() || take.cost() == 0 {
-                space = Space::NotNeeded;
-            } else if self.reserve() {
-                space = Space::Reserved;
-            } else {
-                reply = self.at_cap_reply(reply).unwrap_or(reply);
-            }
-        }
-        Evaluated { take: *take, at, reply, space }
-    }
-
-    fn commit(
-        &self,
-        locked: &mut Locked<'_>,
-        one: &mut Evaluated<'_, '_>,
-        now: Timestamp,
-        permit: Option<PermitId>,
-    ) {
-        let Some(table) = locked.table(one.at.location.shard) else { return };
-        let parameters = one.take.key().limit().parameters();
-        let cost = one.take.cost();
-        let op = permit.map_or(Op::Take { cost }, |permit| Op::Hold { cost, permit });
-        if let Some(reply) = self.step(table, &one.at, now, op) {
-            one.reply = reply;
-            return;
-        }
-        let mut state = State::Fresh;
-        one.reply = parameters.step(&mut state, now, op);
-        if one.space == Space::Reserved {
-            self.insert(table, &one.at, state);
-        }
-    }
-}
-
-/// Returns true if a take is applied: all enforced takes and all takes of its own shadow group pass.
-fn passes(one: &Evaluated<'_, '_>, all: &[Evaluated<'_, '_>]) -> bool {
-    let mode = one.take.mode();
-    all.iter()
-        .filter(|other| other.take.mode() == Mode::Enforce || other.take.mode() == mode)
-        .all(|other| other.reply.is_allowed())
 }

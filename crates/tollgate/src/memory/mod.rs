@@ -2,6 +2,7 @@
 
 mod builder;
 mod decide;
+mod hash;
 mod inline_subject;
 mod list;
 mod packed;
@@ -12,7 +13,9 @@ mod slot;
 mod snapshot;
 mod stored_key;
 mod table;
+mod take_all;
 mod take_bucket;
+mod take_buckets;
 
 use std::fmt;
 use std::hash::BuildHasher;

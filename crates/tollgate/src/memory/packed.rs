@@ -104,6 +104,12 @@ impl PackedBucketMut<'_> {
         take
     }
 
+    /// Replaces the bucket with one of the same limit.
+    #[inline(always)]
+    pub(super) fn set(self, limit: LimitId, bucket: &Bucket) {
+        (*self.time, *self.deficit) = PackedBucket::new(limit, bucket).store();
+    }
+
     /// Applies `op`, with the parameters of the bucket's limit.
     #[inline]
     pub(super) fn step(

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
-use super::MemoryStore;
 use super::registry::{Registered, UNREGISTERED};
 use super::slot::LookupKey;
 use super::table::Table;
+use super::{MemoryStore, hash};
 use crate::algorithm::{Op, Reply, State};
 use crate::limit::Limit;
 use crate::plan::Key;
@@ -132,11 +132,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         table.with_state((*hash, lookup), at.limit, &self.registry, action)
     }
 
-    /// Selects the shard by the high half of the hash, so that shards are in the order of hashes.
+    /// Selects the shard of a hash. Shards are in the order of hashes.
     #[inline]
     pub(super) fn shard_of(&self, hash: u64) -> usize {
-        // Less than 2^32 shards: the product fits.
-        ((hash >> 32).wrapping_mul(self.shards.len() as u64) >> 32) as usize
+        hash::shard(hash, self.shards.len())
     }
 
     #[inline]

@@ -1,7 +1,8 @@
 //! Table slots: a key and its state. A token bucket is packed beside its subject, other states are boxed.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 
+use super::hash::hash;
 use super::inline_subject::{InlineSubject, LongText, SHORT, ShortSubject, ShortText};
 use super::packed::{PackedBucket, PackedBucketMut, PackedTime};
 use super::registry::{LimitId, Registered, Registry};
@@ -9,9 +10,6 @@ use super::stored_key::{StoredKey, StoredState};
 use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
 use crate::time::Timestamp;
-
-/// Odd number with well-distributed bits, which spreads the keys of one subject over the table.
-const IDENTITY_STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Key of a lookup.
 #[derive(Debug, Clone, Copy)]
@@ -91,17 +89,16 @@ impl<'a> LookupKey<'a> {
         self.subject.len() <= SHORT
     }
 
+    /// Returns the lookup of the same subject with another limit, which is a packed bucket if this one is.
+    #[inline]
+    pub(super) const fn with_limit(self, registered: Registered) -> Self {
+        Self { registered, ..self }
+    }
+
     #[inline]
     pub(super) fn hash(&self, hasher: &impl BuildHasher) -> u64 {
         hash(self.registered.identity, self.subject, hasher)
     }
-}
-
-#[inline]
-pub(super) fn hash(identity: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
-    let mut hasher = hasher.build_hasher();
-    hasher.write(subject);
-    hasher.finish().wrapping_add(u64::from(identity).wrapping_mul(IDENTITY_STRIDE))
 }
 
 impl ShortSlot {
@@ -144,6 +141,17 @@ impl<S: InlineSubject> Slot<S> {
         match &mut self.content {
             Content::Inline { time, deficit, .. } | Content::Boxed { time, deficit, .. } => {
                 Some(PackedBucketMut { time, deficit })
+            }
+            Content::Unpacked(_) => None,
+        }
+    }
+
+    /// Returns a copy of the packed bucket, if the slot has one.
+    #[inline(always)]
+    pub(super) fn bucket(&self) -> Option<PackedBucket> {
+        match &self.content {
+            Content::Inline { time, deficit, .. } | Content::Boxed { time, deficit, .. } => {
+                Some(PackedBucket::load(*time, *deficit))
             }
             Content::Unpacked(_) => None,
         }

@@ -2,9 +2,10 @@
 
 use std::hash::BuildHasher;
 
+use super::hash::hash;
 use super::packed::PackedBucket;
 use super::registry::{Entries, Registered, UNREGISTERED};
-use super::slot::{Unpacked, hash};
+use super::slot::Unpacked;
 use crate::algorithm::State;
 use crate::time::Timestamp;
 

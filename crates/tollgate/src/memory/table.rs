@@ -1,11 +1,13 @@
 //! Keys of one shard: a hash table of short slots and one of long slots.
 
+mod buckets;
+
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
+use super::hash::in_table;
 use super::inline_subject::InlineSubject;
-use super::packed::PackedBucketMut;
 use super::registry::{Entries, Registry};
 use super::slot::{LongSlot, LookupKey, ShortSlot, Slot};
 use super::stored_key::StoredKey;
@@ -29,13 +31,6 @@ pub(super) struct Table {
     cursor: usize,
 }
 
-/// The high half of a hash selects the shard. `hashbrown` takes its tags from the highest bits of a hash, so it gets the
-/// halves exchanged.
-#[inline]
-const fn in_table(hash: u64) -> u64 {
-    hash.rotate_left(32)
-}
-
 impl Table {
     pub(super) fn len(&self) -> usize {
         self.short.len() + self.long.len()
@@ -50,28 +45,6 @@ impl Table {
     #[inline]
     pub(super) fn set_last(&mut self, now: Timestamp) {
         self.last = now;
-    }
-
-    /// Returns the bucket of a key; `None` if the key does not exist, or its state is not a packed bucket with the
-    /// limit of the lookup.
-    #[inline(always)]
-    pub(super) fn bucket_mut(
-        &mut self,
-        hash: u64,
-        lookup: &LookupKey<'_>,
-    ) -> Option<PackedBucketMut<'_>> {
-        let (hash, limit) = (in_table(hash), lookup.limit());
-        match lookup.short() {
-            Some(short) => {
-                let slot = self.short.find_mut(hash, |slot| slot.is_bucket_of_short(limit, short));
-                slot?.bucket_mut()
-            }
-            None => {
-                let subject = lookup.subject();
-                let slot = self.long.find_mut(hash, |slot| slot.is_bucket_of(limit, subject));
-                slot?.bucket_mut()
-            }
-        }
     }
 
     /// Applies `op` to the state of a key, whose limit is `limit`. Returns `None` if the key does not exist.

@@ -8,7 +8,8 @@ use parking_lot::MutexGuard;
 use super::MemoryStore;
 use super::shard::Location;
 use super::table::Table;
-use crate::algorithm::{BucketTake, Op, Reply, TokenBucket, Verdict};
+use crate::algorithm::{BucketTake, Op, Reply, Verdict};
+use crate::decision::Outcome;
 use crate::limit::Limit;
 use crate::plan::Key;
 use crate::time::{Clock, Timestamp};
@@ -16,10 +17,10 @@ use crate::time::{Clock, Timestamp};
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Takes from one key.
     #[inline(always)]
-    pub(crate) fn take_one(&self, key: &Key<'_>, cost: u64) -> (Reply, Timestamp) {
+    pub(crate) fn take_one(&self, key: &Key<'_>, cost: u64) -> (Outcome, Timestamp) {
         match self.take_bucket(key, cost) {
-            Ok((parameters, take, now)) => (parameters.reply_to(take), now),
-            Err(decided) => decided,
+            Ok((take, now)) => (Outcome::Bucket(take), now),
+            Err((reply, now)) => (Outcome::Reply(reply), now),
         }
     }
 
@@ -27,19 +28,19 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     #[inline(always)]
     pub(crate) fn check_one(&self, key: &Key<'_>, cost: u64) -> Verdict {
         match self.take_bucket(key, cost) {
-            Ok((_, take, _)) => take.verdict(),
+            Ok((take, _)) => take.verdict(),
             Err((reply, _)) => reply.verdict(),
         }
     }
 
-    /// Takes from a packed token bucket, whose figures the caller computes after the lock is released. All other
+    /// Takes from a packed token bucket, without its figures. All other
     /// cases return `Err` with the reply.
     #[inline(always)]
-    fn take_bucket<'k>(
+    fn take_bucket(
         &self,
-        key: &Key<'k>,
+        key: &Key<'_>,
         cost: u64,
-    ) -> Result<(&'k TokenBucket, BucketTake, Timestamp), (Reply, Timestamp)> {
+    ) -> Result<(BucketTake, Timestamp), (Reply, Timestamp)> {
         let registered = self.registry.find(key.limit());
         let Some(parameters) = registered.bucket_of(key.limit()) else {
             return Err(self.take_slow(key.subject(), key.limit(), cost));
@@ -51,9 +52,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         };
         let now = self.now(&mut table);
         match table.bucket_mut(hash, &lookup) {
-            Some(bucket) => {
-                Ok((parameters, bucket.take(registered.limit, parameters, now, cost), now))
-            }
+            Some(bucket) => Ok((bucket.take(registered.limit, parameters, now, cost), now)),
             None => {
                 let reply = self.take_unpacked(table, key.subject(), key.limit(), cost);
                 Err((reply, now))

@@ -158,13 +158,13 @@ fn table_is_well_filled_and_frees_memory() {
 fn changing_keys_do_not_grow_the_table() {
     let mut test = TestTable::new(RandomState::new());
     // As many keys as a shard of a full store has.
-    for n in 0..800 {
+    for n in 0..3200 {
         test.insert(n, expiring(5));
     }
     let before = buckets(&test.table);
     for n in 0..20_000 {
         assert!(test.remove(n));
-        test.insert(n + 800, expiring(5));
+        test.insert(n + 3200, expiring(5));
     }
     assert_eq!(buckets(&test.table), before);
 }
