@@ -91,6 +91,13 @@ impl<'a> Status<'a> {
         Self { limit, mode, nodes: NonZeroU32::MIN, outcome }
     }
 
+    /// Returns the same status of an equal limit.
+    #[cfg(feature = "policy")]
+    #[inline]
+    pub(crate) const fn of_limit<'b>(&self, limit: &'b Limit) -> Status<'b> {
+        Status { limit, mode: self.mode, nodes: self.nodes, outcome: self.outcome }
+    }
+
     /// Verdict and figures.
     pub(crate) const fn reply(&self) -> Reply {
         match self.outcome {

@@ -1,9 +1,8 @@
 //! Takes by policies in which one limit decides every request.
 
 use super::{ActivePolicy, Limiter, LimiterError, Observer, Outcome, resolve};
-use crate::algorithm::Reply;
 use crate::decision::{Decision, Status};
-use crate::plan::{Mode, Verb};
+use crate::plan::Verb;
 use crate::policy::SingleLimit;
 use crate::query::QueryView;
 use crate::request::{FactValue, Facts, RequestView};
@@ -70,11 +69,14 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     ) -> T {
         let SingleRequest { value, tenant, cost } = request;
         let cost = single.cost(cost);
-        let taken = single.with_key(tenant, value, |key| self.store.take_one_now(key, cost));
-        if let Some((reply, now)) = taken
-            && reply.is_allowed()
+        let taken = single.with_key(tenant, value, |key| {
+            let (status, now) = self.store.take_one_now(key, cost)?;
+            Some((status.of_limit(single.limit()), now))
+        });
+        if let Some((status, now)) = taken
+            && status.verdict().is_allowed()
         {
-            return allowed(Status::new(single.limit(), Mode::Enforce, reply), now);
+            return allowed(status, now);
         }
         self.read_single(policy, single, request, taken, read)
     }
@@ -87,7 +89,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         policy: &ActivePolicy<O::Handles>,
         single: SingleLimit<'_>,
         request: SingleRequest<'_>,
-        taken: Option<(Reply, Timestamp)>,
+        taken: Option<(Status<'_>, Timestamp)>,
         read: impl FnOnce(Result<&Outcome<'_, '_>, LimiterError>) -> T,
     ) -> T {
         let SingleRequest { value, tenant, cost } = request;
@@ -104,10 +106,9 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Err(error) => return read(Err(error)),
         };
         let decided = match taken {
-            Some((reply, now)) => {
+            Some((status, now)) => {
                 let limits = plan.takes().iter().map(|take| take.key().limit());
-                let statuses = limits.map(|limit| Status::new(limit, Mode::Enforce, reply));
-                Ok(Decision::new(now, statuses))
+                Ok(Decision::new(now, limits.map(|limit| status.of_limit(limit))))
             }
             None => self.call_store_now(Verb::Take, &mut plan),
         };

@@ -25,9 +25,8 @@ use std::time::Duration;
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
 pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
-use crate::algorithm::Reply;
 use crate::decision::{Decision, Permit, Status};
-use crate::plan::{Key, Plan};
+use crate::plan::{Key, Mode, Plan};
 use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::{CalibratedClock, Clock, Timestamp};
 use registry::Registry;
@@ -173,8 +172,9 @@ impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
     }
 
     #[inline(always)]
-    fn take_one_now(&self, key: &Key<'_>, cost: u64) -> Option<(Reply, Timestamp)> {
-        Some(self.take_one(key, cost))
+    fn take_one_now<'k>(&self, key: &Key<'k>, cost: u64) -> Option<(Status<'k>, Timestamp)> {
+        let (outcome, now) = self.take_one(key, cost);
+        Some((Status::with_outcome(key.limit(), Mode::Enforce, outcome), now))
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {

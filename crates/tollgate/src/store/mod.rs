@@ -12,7 +12,6 @@ use std::time::Duration;
 pub use dyn_store::DynStore;
 pub use listing::{Cursor, ListedKey, Listing, Page};
 
-use crate::algorithm::Reply;
 use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
 use crate::time::Timestamp;
@@ -44,7 +43,7 @@ pub trait Store: Send + Sync {
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
     /// Takes `cost` from one enforced limit without a future, or returns `None` if the store cannot: then the caller
-    /// calls [`take`](Self::take). Returns the same as `take` would for a limit without slots, and the time of the
+    /// calls [`take`](Self::take). Returns the status that `take` would for a limit without slots, and the time of the
     /// decision. For stores that [reply in one poll](Self::IS_IMMEDIATE) and cannot fail.
     ///
     /// ```
@@ -52,11 +51,12 @@ pub trait Store: Send + Sync {
     ///
     /// let limit = Limit::fixed_window(Quota::per_minute(10))?;
     /// let subject = Subject::of(["c1"]);
-    /// let taken = MemoryStore::new().take_one_now(&Key::new(&subject, &limit), 3);
-    /// assert_eq!(taken.map(|(reply, _)| reply.remaining()), Some(7));
+    /// let key = Key::new(&subject, &limit);
+    /// let taken = MemoryStore::new().take_one_now(&key, 3);
+    /// assert_eq!(taken.map(|(status, _)| status.remaining()), Some(7));
     /// # Ok::<(), tollgate::QuotaError>(())
     /// ```
-    fn take_one_now(&self, key: &Key<'_>, cost: u64) -> Option<(Reply, Timestamp)> {
+    fn take_one_now<'k>(&self, key: &Key<'k>, cost: u64) -> Option<(Status<'k>, Timestamp)> {
         let _ = (key, cost);
         None
     }
@@ -127,7 +127,11 @@ macro_rules! forward {
             async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
                 S::take(self, plan).await
             }
-            fn take_one_now(&self, key: &Key<'_>, cost: u64) -> Option<(Reply, Timestamp)> {
+            fn take_one_now<'k>(
+                &self,
+                key: &Key<'k>,
+                cost: u64,
+            ) -> Option<(Status<'k>, Timestamp)> {
                 S::take_one_now(self, key, cost)
             }
             async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
