@@ -1,6 +1,7 @@
 //! Sliding window: a log of accepted takes, exact in every window.
 //!
-//! A take expires at exactly its time plus the window. Each entry contains a running total, so the sum
+//! A take expires at exactly its time plus the window. Under a leased limit it counts for the time of a lease longer,
+//! because a lease is logged when it is taken and spent up to that much later. Each entry contains a running total, so the sum
 //! of any part of the log is one subtraction and a wait is one binary search.
 
 use std::collections::VecDeque;
@@ -61,13 +62,24 @@ impl SlidingWindow {
         self.count
     }
 
+    /// Microseconds for which a take counts: the window, and for a leased limit also the time of a lease.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the same limit, under which a take counts for `length` microseconds.
+    pub(crate) const fn with_length(&self, length: u64) -> Self {
+        Self { count: self.count, length }
+    }
+
     #[inline(never)]
     pub(super) fn step(&self, log: &mut Log, now: u64, op: Op) -> Reply {
         self.settle(log, now);
         let mut wait = Wait::NONE;
         match op {
             Op::Peek { cost } => wait = self.wait(log, now, cost),
-            Op::Take { cost } | Op::Hold { cost, .. } => {
+            Op::Take { cost } | Op::Hold { cost, .. } | Op::Lease { amount: cost, .. } => {
                 wait = self.wait(log, now, cost);
                 if wait == Wait::NONE && cost > 0 {
                     log.drop_expired(self.length, now);

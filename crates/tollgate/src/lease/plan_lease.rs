@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
-use super::request::Grant;
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
+use super::wanted::TakeGrant;
 use crate::algorithm::{LeaseRule, Reply, Verdict};
 use crate::decision::{Decision, Source, Status, Statuses};
 use crate::limit::{LeaseSize, Limit};
@@ -163,7 +163,7 @@ impl PlanLease {
     /// Ends a request. `grant` is what the store granted, less `costs`, which the request itself spends.
     pub(super) fn finish_request(
         &self,
-        grant: Option<(Grant, Amounts, EpochStamp)>,
+        grant: Option<(&[TakeGrant], &[u64], EpochStamp)>,
         begun: LeaseTime,
         counters: &Counters,
     ) {
@@ -176,21 +176,21 @@ impl PlanLease {
             return;
         };
         state.pause = Duration::ZERO;
-        let granted: Amounts = grant.takes.iter().map(|take| take.amount).collect();
+        let granted: Amounts = grant.iter().map(|take| take.amount).collect();
         let left: Amounts =
-            granted.iter().zip(&costs).map(|(amount, cost)| amount.saturating_sub(*cost)).collect();
+            granted.iter().zip(costs).map(|(amount, cost)| amount.saturating_sub(*cost)).collect();
         add(&counters.grants, 1);
         add(&counters.granted, granted.iter().sum());
         add(&counters.spent, costs.iter().sum());
         let ends = self
             .takes
             .iter()
-            .zip(&grant.takes)
+            .zip(grant)
             .map(|(leased, take)| window_left(&leased.limit, take.reply.reset_after()));
         let length = ends.flatten().min().map_or(self.hold, |left| left.min(self.hold));
         // The clock of the node may be a little slower than that of the store.
         let length = length - length / 1000;
-        state.replies = grant.takes.iter().map(|take| take.reply).collect();
+        state.replies = grant.iter().map(|take| take.reply).collect();
         state.replied = begun;
         state.chunks.push(Chunk { left, granted, begun, length, stamp });
     }
