@@ -1,5 +1,6 @@
 //! Test support shared by the tollgate crates; not published.
 //!
+//! - [`admission_bound`]: the bound of each algorithm on admissions, without a store.
 //! - [`oracle`]: second implementation of every algorithm, slow and with exact fractions, to compare with.
 //! - [`faulty_store`]: store that fails on demand.
 //! - [`history`]: random histories of one key, reproducible from a seed.
@@ -20,6 +21,7 @@
     reason = "test code fails by panicking"
 )]
 
+pub mod admission_bound;
 pub mod answer;
 pub mod clock;
 pub mod conformance;

@@ -25,6 +25,7 @@ mod fallback;
 mod first_call;
 mod headers;
 mod identities;
+mod lease_bounds;
 mod limiter;
 mod listings;
 mod local;
