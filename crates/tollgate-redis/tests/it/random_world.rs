@@ -6,8 +6,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use tollgate::lease::{LeaseReply, WantedLease};
 use tollgate::{
-    Decision, Key, Limit, Plan, Status, Store, StoreError, Subject, Take, Timestamp, Verdict,
+    Decision, Key, LeaseSize, Limit, Plan, Status, Store, StoreError, Subject, Take, Timestamp,
+    Verdict,
 };
 use tollgate_testkit::conformance::{permit_id, permit_on};
 use tollgate_testkit::history::{History, HistoryLevel};
@@ -43,6 +45,8 @@ pub(crate) enum Verb {
     Release(u64),
     Renew(u64),
     Stats,
+    /// Leases up to this many times the cost of each take, for this time.
+    Lease(u64, Duration),
 }
 
 /// A take, by indexes into a world.
@@ -63,6 +67,7 @@ pub(crate) enum Outcome<'w> {
     Done,
     Released(bool),
     Renewed(Option<Timestamp>),
+    Leased(Option<LeaseReply>),
 }
 
 impl World {
@@ -76,7 +81,9 @@ impl World {
             // The state of an inline limit also contains its spec.
             let rule = if random.one_in(3) { "inline" } else { "drawn" };
             let name = format!("limit{nth}");
-            let built = versions.limits().iter().map(|spec| spec.build().unwrap());
+            let lease = if random.one_in(2) { LeaseSize::Auto } else { LeaseSize::Off };
+            let built =
+                versions.limits().iter().map(|spec| spec.build().unwrap().with_lease(lease));
             built.map(|limit| limit.named(&name).unwrap().in_rule(rule).unwrap()).collect()
         });
         Self { subjects, limits: limits.collect() }
@@ -124,6 +131,15 @@ impl World {
                 Outcome::Renewed(store.renew(&permit_on(&keys(), permit)).await?)
             }
             Verb::Stats => Outcome::Stats(store.stats(&first).await?),
+            Verb::Lease(times, hold) => {
+                let takes = plan.takes().iter().map(|take| {
+                    let is_background = times.is_multiple_of(2);
+                    let cost = if is_background { 0 } else { take.cost() };
+                    (cost, take.cost().saturating_mul(times))
+                });
+                let wanted = WantedLease::new(takes, hold);
+                Outcome::Leased(store.lease(&plan, &wanted).await?)
+            }
         })
     }
 }
@@ -211,6 +227,11 @@ impl Events {
                 |world_take: &WorldTake| matches!(verb, Verb::Hold(_)) || holds_slots(world_take);
             return Step { verb, takes: takes.into_iter().filter(of_permit).collect() };
         }
+        if self.random.one_in(3)
+            && let Some(step) = self.draw_lease(world, &takes)
+        {
+            return step;
+        }
         let verb = match self.random.within(0, 25) {
             13..=16 => Verb::Peek,
             17..=19 => Verb::Refund,
@@ -221,6 +242,25 @@ impl Events {
             _ => Verb::Take,
         };
         Step { verb, takes }
+    }
+
+    /// Draws a lease of those takes that can be leased.
+    fn draw_lease(&mut self, world: &World, takes: &[WorldTake]) -> Option<Step> {
+        let is_leased = |take: &&WorldTake| world.limit(take).lease_hold().is_some();
+        let takes: Vec<WorldTake> = takes
+            .iter()
+            .filter(is_leased)
+            .map(|take| WorldTake { shadow: None, cost: take.cost.min(1 << 40), ..*take })
+            .collect();
+        let holds = takes.iter().filter_map(|take| world.limit(take).lease_hold());
+        let hold = micros(holds.min()?);
+        let hold = match self.random.within(0, 9) {
+            0 => hold + 1,
+            1 | 2 => self.random.magnitude(hold),
+            _ => hold,
+        };
+        let verb = Verb::Lease(self.random.magnitude(1000), short(hold));
+        Some(Step { verb, takes })
     }
 
     /// Draws one to four takes of distinct counters, most often one.

@@ -41,6 +41,7 @@ pub mod shadow;
 
 use std::time::Duration;
 
+use tollgate::lease::WantedLease;
 use tollgate::{Key, Limit, Permit, PermitId, Plan, Quota, Store, Subject, Take, Timestamp};
 
 use crate::answer::{Answer, Operation};
@@ -54,6 +55,10 @@ pub trait Fixture {
     fn store(&self) -> &Self::Store;
     /// Sets the clock, forwards or backwards.
     fn set_now(&self, now: Timestamp);
+    /// Whether the store grants leases.
+    fn can_lease(&self) -> bool {
+        true
+    }
     /// Number of random cases to run.
     fn suite_size(&self) -> SuiteSize {
         SuiteSize::Full
@@ -156,6 +161,7 @@ macro_rules! conformance {
                 basic_histories_match_oracle
                 operation_histories_match_oracle
                 change_histories_match_oracle
+                lease_histories_match_oracle
                 golden_vectors_match
             ]
         }
@@ -216,6 +222,14 @@ pub(crate) async fn apply(
         Operation::Refund { cost } => store.refund(&plan(cost)).await,
         Operation::Debit { cost, age_us } => {
             store.debit(&plan(cost), Duration::from_micros(age_us)).await
+        }
+        Operation::Lease { cost, amount, hold_us } => {
+            let takes = keys.iter().map(|_| (cost, amount));
+            let wanted = WantedLease::new(takes, Duration::from_micros(hold_us));
+            let reply = store.lease(&plan(cost), &wanted).await.expect("store is available");
+            let reply = reply.expect("the plan can be leased");
+            let grants = limits.iter().zip(reply.takes());
+            return grants.map(|(limit, grant)| Answer::from_grant(limit, grant)).collect();
         }
         Operation::Hold { cost, permit } => {
             store.take(&plan(cost).with_permit(permit_id(permit))).await
