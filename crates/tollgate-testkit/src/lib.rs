@@ -6,6 +6,7 @@
 //! - [`history`]: random histories of one key, reproducible from a seed.
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] generates its tests.
 //! - [`simulator`]: simulation of a fleet in virtual time, with faults.
+//! - [`lease_simulator`]: simulation of nodes that lease, in virtual time, with faults.
 //! - [`vectors`]: golden vectors, which implementations in other languages can replay.
 //! - [`server`]: launcher of real Redis and Valkey servers.
 //! - [`proxy`]: TCP proxy that injects network faults.
@@ -28,6 +29,7 @@ pub mod conformance;
 pub mod faulty_store;
 pub mod history;
 pub mod http2;
+pub mod lease_simulator;
 pub mod oracle;
 pub mod process_stats;
 pub mod proxy;

@@ -10,10 +10,13 @@ use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::fields::{Fields, put_length, put_longs};
 use crate::quota::{Quota, QuotaError, QuotaErrorKind};
-use crate::time::saturating_micros;
+use crate::time::{MAX_PERIOD, SECOND, saturating_micros};
 
 /// Maximum count of a limit; use `sliding_counter` for higher counts.
 const MAX_COUNT: u64 = 100_000;
+
+/// Maximum microseconds for which a take counts: the longest window, and the longest lease.
+const MAX_LENGTH: u64 = MAX_PERIOD + SECOND;
 
 /// Capacity in entries that an empty log keeps.
 const MIN_CAPACITY: usize = 8;
@@ -233,7 +236,8 @@ impl Saved for Log {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        let (length, count) = (fields.length()?, fields.entries(16)?);
+        let length = fields.long().filter(|length| *length <= MAX_LENGTH)?;
+        let count = fields.entries(16)?;
         let mut log = Self { length, base: 0, entries: VecDeque::with_capacity(count) };
         for _ in 0..count {
             let (at, cost) = (fields.timestamp()?, fields.exact()?);

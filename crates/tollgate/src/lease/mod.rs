@@ -13,10 +13,12 @@
 //! - What is not spent is dropped. It is never returned to the store.
 
 mod amounts;
+mod chunk;
 mod demand;
 mod epochs;
 mod plan_lease;
 mod request;
+mod sizing;
 mod stats;
 mod table;
 mod time;

@@ -23,8 +23,8 @@ use crate::time::Timestamp;
 const SHARDS: usize = 16;
 
 /// Number of decisions of one plan within the time of a lease from which on `auto` leases. Below it, a lease would save
-/// few calls and could strand quota.
-const MIN_DECISIONS: u64 = 8;
+/// few calls and could strand quota: the first one covers an eighth of the demand.
+const MIN_DECISIONS: u64 = 16;
 
 /// A plan without a decision for this long is forgotten.
 const IDLE: Duration = Duration::from_secs(5);

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use super::Limit;
 use crate::algorithm::{LeaseRule, Parameters};
-use crate::time::{MAX_PERIOD, saturating_micros};
+use crate::time::saturating_micros;
 
 /// Maximum time that a node holds a lease.
-const MAX_HOLD: Duration = Duration::from_micros(MAX_HOLD_MICROS);
-const MAX_HOLD_MICROS: u64 = 1_000_000;
+const MAX_HOLD: Duration = Duration::from_secs(1);
 
 /// A lease that ends sooner costs more calls than it saves.
 const MIN_HOLD: Duration = Duration::from_millis(20);
@@ -100,8 +99,7 @@ impl Limit {
             LeaseRule::Log => self.window / 100,
             LeaseRule::Window | LeaseRule::FadingWindow => self.window / 8,
         };
-        let is_countable = saturating_micros(self.window) <= MAX_PERIOD - MAX_HOLD_MICROS;
-        (hold >= MIN_HOLD && is_countable).then_some(hold.min(MAX_HOLD))
+        (hold >= MIN_HOLD).then_some(hold.min(MAX_HOLD))
     }
 
     /// Returns the parameters of the limit if it is leased for this time. This is the only place where a lease changes
@@ -175,15 +173,5 @@ mod tests {
         assert_eq!((length(&exact), length(&leased)), (60_000_000, 60_600_000));
         assert_eq!(length(&leased.clone().with_lease(LeaseSize::Auto)), 60_600_000);
         assert_eq!((leased.window(), leased.with_lease(LeaseSize::Off)), (exact.window(), exact));
-        let century = Quota::new(1000, Duration::from_secs(36_525 * 86_400));
-        assert_eq!(
-            hold_of(Limit::sliding_window(century)),
-            None,
-            "longer than the maximum of a window"
-        );
-    }
-
-    fn hold_of(limit: Result<Limit, crate::QuotaError>) -> Option<Duration> {
-        limit.unwrap().with_lease(LeaseSize::Auto).lease_hold()
     }
 }

@@ -26,6 +26,8 @@ mod first_call;
 mod headers;
 mod identities;
 mod lease_bounds;
+mod lease_simulation;
+mod leases;
 mod limiter;
 mod listings;
 mod local;

@@ -1,0 +1,159 @@
+//! Simulates nodes that lease from one store, in virtual time: the real lease table and the real memory store.
+//!
+//! [`simulate`] draws limits, traffic and faults from a seed: crashed and paused nodes, suspended machines, steps of wall
+//! clocks, lost calls and replies, outages of the store, resets and changed limits. Every admission of every node is
+//! checked against the bound of each limit, see [`AdmissionBound`](crate::admission_bound::AdmissionBound):
+//!
+//! - A reset starts the bound again. What a node spends before it receives the event is not counted.
+//! - A changed limit is checked from when the last node has loaded it, and one second for the leases of the old limit.
+//!
+//! A machine is not suspended in a simulation whose wall clocks step back: together they can hide time from both clocks.
+//!
+//! [`utilization`] measures without faults how much of a limit the nodes use.
+
+mod faults;
+mod fleet;
+mod node;
+mod utilization;
+
+use std::ops::AddAssign;
+
+use crate::random::Random;
+use crate::spec::{Align, Kind, LimitSpec};
+use faults::Fault;
+use fleet::{Event, Fleet, Key};
+
+pub use utilization::{Demand, Utilization, utilization};
+
+/// Microseconds in a second.
+const SECOND: u64 = 1_000_000;
+
+/// Length of a simulation in microseconds.
+const LENGTH: u64 = 30 * SECOND;
+
+/// Numbers of events, to show that each kind happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "the names are descriptive")]
+pub struct LeaseFigures {
+    pub arrivals: u64,
+    pub leased_decisions: u64,
+    pub store_decisions: u64,
+    pub refused: u64,
+    pub grants: u64,
+    pub dropped: u64,
+    pub lost_grants: u64,
+    pub crashes: u64,
+    pub pauses: u64,
+    pub suspends: u64,
+    pub clock_steps: u64,
+    pub outages: u64,
+    pub resets: u64,
+    pub limit_changes: u64,
+}
+
+impl LeaseFigures {
+    /// All figures.
+    #[must_use]
+    pub fn all(&self) -> [u64; 14] {
+        [
+            self.arrivals,
+            self.leased_decisions,
+            self.store_decisions,
+            self.refused,
+            self.grants,
+            self.dropped,
+            self.lost_grants,
+            self.crashes,
+            self.pauses,
+            self.suspends,
+            self.clock_steps,
+            self.outages,
+            self.resets,
+            self.limit_changes,
+        ]
+    }
+}
+
+impl AddAssign for LeaseFigures {
+    fn add_assign(&mut self, other: Self) {
+        self.arrivals += other.arrivals;
+        self.leased_decisions += other.leased_decisions;
+        self.store_decisions += other.store_decisions;
+        self.refused += other.refused;
+        self.grants += other.grants;
+        self.dropped += other.dropped;
+        self.lost_grants += other.lost_grants;
+        self.crashes += other.crashes;
+        self.pauses += other.pauses;
+        self.suspends += other.suspends;
+        self.clock_steps += other.clock_steps;
+        self.outages += other.outages;
+        self.resets += other.resets;
+        self.limit_changes += other.limit_changes;
+    }
+}
+
+/// Simulates half a minute of a fleet that is drawn from a seed.
+///
+/// # Errors
+/// A limit was exceeded.
+pub fn simulate(seed: u64) -> Result<LeaseFigures, String> {
+    let mut random = Random::new(seed);
+    let keys: Vec<Key> = (0..random.within(1, 2))
+        .map(|number| Key::new(number, [draw_limit(&mut random), draw_limit(&mut random)]))
+        .collect();
+    let nodes = random.within(1, 4);
+    let mut fleet = Fleet::new(random, keys, nodes);
+    fleet.loss = 20;
+    draw_traffic(&mut fleet, nodes);
+    for (at, fault) in faults::draw(&mut fleet.random, nodes) {
+        fleet.plan(fleet.now + at, Event::Fault(fault));
+    }
+    fleet.run().map_err(|reason| format!("seed {seed}: {reason}"))?;
+    Ok(fleet.figures())
+}
+
+/// Draws bursts of requests, each on one node, mostly more than the limit allows.
+fn draw_traffic(fleet: &mut Fleet, nodes: u64) {
+    for _ in 0..fleet.random.within(4, 14) {
+        let number = fleet.random.within(0, nodes - 1);
+        let node = fleet.node(number);
+        let mut at = fleet.now + fleet.random.within(0, LENGTH);
+        let gap = fleet.random.magnitude(20_000);
+        for _ in 0..fleet.random.within(20, 300) {
+            let cost = if fleet.random.one_in(8) { fleet.random.magnitude(5) } else { 1 };
+            fleet.plan(at, Event::Arrival { node, cost });
+            at += fleet.random.within(0, gap);
+        }
+    }
+}
+
+/// Draws a spec whose limit can be leased.
+fn draw_limit(random: &mut Random) -> LimitSpec {
+    let kinds = [
+        Kind::TokenBucket,
+        Kind::SlidingWindow,
+        Kind::SlidingCounter,
+        Kind::FixedWindow,
+        Kind::CalendarWindow,
+    ];
+    let kind = *random.pick(&kinds).unwrap_or(&Kind::TokenBucket);
+    loop {
+        let count = random.within(16, 500);
+        let window = *random.pick(&[1, 2, 10, 60]).unwrap_or(&10) * SECOND;
+        let spec = match kind {
+            Kind::CalendarWindow => {
+                let align = *random.pick(&[Align::Second, Align::Minute]).unwrap_or(&Align::Second);
+                LimitSpec::calendar(count, align, "UTC")
+            }
+            Kind::TokenBucket => {
+                LimitSpec::new(kind, count, window).with_burst(random.within(16, 1000))
+            }
+            _ => LimitSpec::new(kind, count, window),
+        };
+        let limit = spec.clone().leased().build();
+        if limit.is_ok_and(|limit| limit.lease_hold().is_some()) {
+            return spec.leased();
+        }
+    }
+}
