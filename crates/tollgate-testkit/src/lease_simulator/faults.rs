@@ -1,8 +1,7 @@
 //! The faults of a simulation, drawn from the seed.
 
+use super::SECOND;
 use super::fleet::{Event, Fleet};
-use super::{LENGTH, SECOND};
-use crate::random::Random;
 
 /// A fault, or its end.
 #[derive(Debug, Clone, Copy)]
@@ -28,40 +27,50 @@ pub(super) enum Fault {
     LimitsLoaded(usize),
 }
 
-/// Draws faults with their times since the start.
-pub(super) fn draw(random: &mut Random, nodes: u64) -> Vec<(u64, Fault)> {
+/// Plans up to two faults of one node, or of the store. Returns when they are over.
+pub(super) fn draw(fleet: &mut Fleet, at: u64) -> u64 {
+    let random = &mut fleet.random;
+    let node = usize::try_from(random.draw() % fleet.nodes.len() as u64).unwrap_or(0);
+    let length = random.magnitude(4 * SECOND);
     let mut faults = Vec::new();
-    let can_suspend = random.one_in(2);
-    for _ in 0..random.within(0, 12) {
-        let at = random.within(0, LENGTH);
-        let node = usize::try_from(random.within(0, nodes - 1)).unwrap_or(0);
-        let length = random.magnitude(4 * SECOND);
-        match random.within(0, 8) {
-            0 => faults.push((at, Fault::Crash(node))),
-            1 | 2 => faults.push((at, Fault::Pause(node, length))),
-            3 if can_suspend => faults.push((at, Fault::Suspend(node, length))),
-            4 => {
-                let by = i64::try_from(length).unwrap_or(0);
-                let is_back = random.one_in(2) && !can_suspend;
-                let by = if is_back { -by } else { by };
-                faults.push((at, Fault::StepWallClock(node, by)));
-            }
-            5 => faults.extend([(at, Fault::StoreLost), (at + length, Fault::StoreFound)]),
-            6 | 7 => faults.push((at, Fault::Reset)),
-            _ => {}
+    match random.within(0, 9) {
+        0 => faults.push((at, Fault::Crash(node))),
+        1 => faults.push((at, Fault::Pause(node, length))),
+        2 => faults.push((at, Fault::Suspend(node, length))),
+        3 => {
+            let by = i64::try_from(length).unwrap_or(0);
+            let by = if random.one_in(2) { -by } else { by };
+            faults.push((at, Fault::StepWallClock(node, by)));
         }
-    }
-    // One change, so that nodes do not load versions in different orders.
-    if random.one_in(3) {
-        let begin = random.within(0, LENGTH / 2);
-        for node in 0..nodes {
-            let at = begin + random.magnitude(2 * SECOND);
-            faults.push((at, Fault::LoadLimits(usize::try_from(node).unwrap_or(0), 1)));
+        // The step hides almost all of the pause from the wall clock.
+        4 => {
+            let by = -i64::try_from(length - length / 8).unwrap_or(0);
+            let step = Fault::StepWallClock(node, by);
+            faults.extend([(at, Fault::Pause(node, length)), (at + length / 2, step)]);
         }
-        faults.push((begin, Fault::LimitsLoaded(0)));
-        faults.push((begin + 4 * SECOND, Fault::LimitsLoaded(1)));
+        5 => faults.extend([(at, Fault::StoreLost), (at + length, Fault::StoreFound)]),
+        6 | 7 => faults.push((at, Fault::Reset)),
+        _ => {}
     }
-    faults
+    let end = faults.iter().map(|(at, _)| *at).max().unwrap_or(at).max(at + length);
+    for (at, fault) in faults {
+        fleet.plan(at, Event::Fault(fault));
+    }
+    end
+}
+
+/// Plans one change of the limits within a simulation that ends at `end`, or none.
+pub(super) fn draw_limit_change(fleet: &mut Fleet, end: u64) {
+    if !fleet.random.one_in(3) {
+        return;
+    }
+    let begin = fleet.random.within(fleet.now, end);
+    for node in 0..fleet.nodes.len() {
+        let at = begin + fleet.random.magnitude(2 * SECOND);
+        fleet.plan(at, Event::Fault(Fault::LoadLimits(node, 1)));
+    }
+    fleet.plan(begin, Event::Fault(Fault::LimitsLoaded(0)));
+    fleet.plan(begin + 4 * SECOND, Event::Fault(Fault::LimitsLoaded(1)));
 }
 
 impl Fleet {

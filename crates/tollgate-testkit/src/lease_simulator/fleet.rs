@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use tollgate::lease::{LeaseOutcome, LeaseReply, LeaseRequest};
-use tollgate::{Limit, ManualClock, MemoryStore, Plan, Subject, Take, Timestamp};
+use tollgate::{LeaseSize, Limit, ManualClock, MemoryStore, Plan, Subject, Take, Timestamp};
 
 use super::LeaseFigures;
 use super::faults::Fault;
@@ -27,14 +27,17 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new(number: u64, specs: [LimitSpec; 2]) -> Self {
+    pub(super) fn new(number: u64, specs: [LimitSpec; 2], size: LeaseSize) -> Self {
         let [first, second] = specs;
         // A fixed window is open when its limit changes, and the bound cannot know since when.
         let is_fixed = |spec: &LimitSpec| spec.algorithm == Kind::FixedWindow;
         let second = if is_fixed(&first) || is_fixed(&second) { first.clone() } else { second };
         let versions = [first, second].map(|spec| {
             let limit = spec.build().and_then(|limit| limit.named(&format!("limit{number}")));
-            Arc::new(limit.expect("drawn specs are valid"))
+            let limit = limit.expect("drawn specs are valid");
+            // A limit may be too small for leases of this size.
+            let sized = limit.clone().with_lease(size);
+            Arc::new(if sized.lease_hold().is_some() { sized } else { limit })
         });
         let bound = Some(AdmissionBound::new(&versions[0]));
         Self { versions, bound, version: 0 }
@@ -276,6 +279,23 @@ impl Fleet {
     pub(super) fn figures(&mut self) -> LeaseFigures {
         (0..self.nodes.len()).for_each(|node| self.count_drops(node));
         self.figures
+    }
+
+    /// Time of a lease, in microseconds.
+    pub(super) fn hold(&self) -> u64 {
+        let holds = self.keys.iter().filter_map(|key| key.versions[0].lease_hold());
+        holds.min().map_or(0, |hold| u64::try_from(hold.as_micros()).unwrap_or(0))
+    }
+
+    /// The longest window of the limits, in microseconds.
+    pub(super) fn window(&self) -> u64 {
+        let windows = self.keys.iter().map(|key| key.versions[0].window());
+        windows.max().map_or(0, |window| u64::try_from(window.as_micros()).unwrap_or(0))
+    }
+
+    /// Maximum number of requests that the limits allow at one time.
+    pub(super) fn capacity(&self) -> u64 {
+        self.keys.iter().map(|key| key.versions[0].capacity()).min().unwrap_or(0)
     }
 
     /// Returns the index of a node.

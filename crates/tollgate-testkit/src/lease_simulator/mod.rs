@@ -7,7 +7,7 @@
 //! - A reset starts the bound again. What a node spends before it receives the event is not counted.
 //! - A changed limit is checked from when the last node has loaded it, and one second for the leases of the old limit.
 //!
-//! A machine is not suspended in a simulation whose wall clocks step back: together they can hide time from both clocks.
+//! A machine is not suspended while its wall clock steps back: together they can hide time from both clocks.
 //!
 //! [`utilization`] measures without faults how much of a limit the nodes use.
 
@@ -16,11 +16,13 @@ mod fleet;
 mod node;
 mod utilization;
 
+use std::num::NonZeroU32;
 use std::ops::AddAssign;
+
+use tollgate::LeaseSize;
 
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
-use faults::Fault;
 use fleet::{Event, Fleet, Key};
 
 pub use utilization::{Demand, Utilization, utilization};
@@ -28,8 +30,8 @@ pub use utilization::{Demand, Utilization, utilization};
 /// Microseconds in a second.
 const SECOND: u64 = 1_000_000;
 
-/// Length of a simulation in microseconds.
-const LENGTH: u64 = 30 * SECOND;
+/// Number of scenes in a simulation, each longer than the windows of the limits.
+const SCENES: u64 = 6;
 
 /// Numbers of events, to show that each kind happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,38 +95,67 @@ impl AddAssign for LeaseFigures {
     }
 }
 
-/// Simulates half a minute of a fleet that is drawn from a seed.
+/// Simulates a few minutes of a fleet that is drawn from a seed.
 ///
 /// # Errors
 /// A limit was exceeded.
 pub fn simulate(seed: u64) -> Result<LeaseFigures, String> {
     let mut random = Random::new(seed);
     let keys: Vec<Key> = (0..random.within(1, 2))
-        .map(|number| Key::new(number, [draw_limit(&mut random), draw_limit(&mut random)]))
+        .map(|number| {
+            let size = draw_size(&mut random);
+            Key::new(number, [draw_limit(&mut random), draw_limit(&mut random)], size)
+        })
         .collect();
     let nodes = random.within(1, 4);
     let mut fleet = Fleet::new(random, keys, nodes);
     fleet.loss = 20;
-    draw_traffic(&mut fleet, nodes);
-    for (at, fault) in faults::draw(&mut fleet.random, nodes) {
-        fleet.plan(fleet.now + at, Event::Fault(fault));
+    let mut at = fleet.now;
+    for _ in 0..SCENES {
+        at += draw_scene(&mut fleet, at);
     }
+    faults::draw_limit_change(&mut fleet, at);
     fleet.run().map_err(|reason| format!("seed {seed}: {reason}"))?;
     Ok(fleet.figures())
 }
 
-/// Draws bursts of requests, each on one node, mostly more than the limit allows.
-fn draw_traffic(fleet: &mut Fleet, nodes: u64) {
-    for _ in 0..fleet.random.within(4, 14) {
-        let number = fleet.random.within(0, nodes - 1);
-        let node = fleet.node(number);
-        let mut at = fleet.now + fleet.random.within(0, LENGTH);
-        let gap = fleet.random.magnitude(20_000);
-        for _ in 0..fleet.random.within(20, 300) {
-            let cost = if fleet.random.one_in(8) { fleet.random.magnitude(5) } else { 1 };
-            fleet.plan(at, Event::Arrival { node, cost });
-            at += fleet.random.within(0, gap);
-        }
+/// Draws requests that let all nodes lease, faults, and more requests than the limit allows: when the leases are about to
+/// end, when the faults are over, or when the window has passed. Returns the time until the limits are full again.
+fn draw_scene(fleet: &mut Fleet, begin: u64) -> u64 {
+    let (hold, window) = (fleet.hold(), fleet.window());
+    let requests = fleet.random.magnitude(30);
+    for node in 0..fleet.nodes.len() {
+        draw_burst(fleet, begin, &[node], requests);
+    }
+    let fault_at = begin + fleet.random.magnitude(hold);
+    let faults_end = faults::draw(fleet, fault_at);
+    let after = match fleet.random.within(0, 2) {
+        0 => begin + hold - hold / 64,
+        1 => fault_at + fleet.random.magnitude(hold / 16),
+        _ => faults_end,
+    };
+    let nodes: Vec<usize> = (0..fleet.nodes.len()).collect();
+    let requests = fleet.capacity() * 5 / 4;
+    draw_burst(fleet, after, &nodes, requests);
+    let late = begin + window + fleet.random.magnitude(hold);
+    draw_burst(fleet, late, &nodes, requests);
+    late.max(faults_end) - begin + 2 * window
+}
+
+fn draw_burst(fleet: &mut Fleet, mut at: u64, nodes: &[usize], requests: u64) {
+    let gap = fleet.random.magnitude(100);
+    for _ in 0..requests {
+        let node = *fleet.random.pick(nodes).unwrap_or(&0);
+        let cost = if fleet.random.one_in(8) { fleet.random.magnitude(5) } else { 1 };
+        fleet.plan(at, Event::Arrival { node, cost });
+        at += fleet.random.within(0, gap);
+    }
+}
+
+fn draw_size(random: &mut Random) -> LeaseSize {
+    match u32::try_from(random.within(0, 40)).ok().and_then(NonZeroU32::new) {
+        Some(size) if random.one_in(2) => LeaseSize::Fixed(size),
+        _ => LeaseSize::Auto,
     }
 }
 
@@ -139,15 +170,15 @@ fn draw_limit(random: &mut Random) -> LimitSpec {
     ];
     let kind = *random.pick(&kinds).unwrap_or(&Kind::TokenBucket);
     loop {
-        let count = random.within(16, 500);
-        let window = *random.pick(&[1, 2, 10, 60]).unwrap_or(&10) * SECOND;
+        let count = random.within(16, 200);
+        let window = *random.pick(&[2, 10, 30]).unwrap_or(&10) * SECOND;
         let spec = match kind {
             Kind::CalendarWindow => {
                 let align = *random.pick(&[Align::Second, Align::Minute]).unwrap_or(&Align::Second);
                 LimitSpec::calendar(count, align, "UTC")
             }
             Kind::TokenBucket => {
-                LimitSpec::new(kind, count, window).with_burst(random.within(16, 1000))
+                LimitSpec::new(kind, count, window).with_burst(random.within(16, 400))
             }
             _ => LimitSpec::new(kind, count, window),
         };

@@ -1,5 +1,7 @@
 //! How much of a limit a fleet uses.
 
+use tollgate::LeaseSize;
+
 use super::SECOND;
 use super::fleet::{Event, Fleet, Key};
 use crate::random::Random;
@@ -43,7 +45,8 @@ pub fn utilization(
     demand: Demand,
     demand_permille: u64,
 ) -> Result<Utilization, String> {
-    let key = Key::new(0, [spec.clone(), spec.clone()]);
+    let size = if spec.leased { LeaseSize::Auto } else { LeaseSize::Off };
+    let key = Key::new(0, [spec.clone(), spec.clone()], size);
     let mut fleet = Fleet::new(Random::new(7), vec![key], NODES);
     let start = fleet.now.next_multiple_of(60 * SECOND);
     // A token bucket admits its burst first.

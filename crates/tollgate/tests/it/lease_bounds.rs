@@ -132,12 +132,15 @@ impl Adversary {
 
     fn advance(&mut self) {
         let refill = micros(self.limit.window());
-        let by = match self.random.within(0, 4) {
+        let left = refill - self.now % refill;
+        let by = match self.random.within(0, 5) {
             0 => 1,
             1 => self.random.magnitude(self.hold),
             2 => self.random.magnitude(refill / 10),
             3 => self.random.magnitude(refill),
-            _ => refill - self.now % refill,
+            4 => left,
+            // Shortly before a window ends.
+            _ => left - self.random.magnitude(self.hold).min(left),
         };
         self.move_to(self.now + by);
     }
@@ -161,7 +164,10 @@ fn draw_limit(random: &mut Random, kind: Kind) -> Limit {
         let count = random.within(16, 400);
         let window = *random.pick(&[2, 10, 60]).unwrap() * 1_000_000;
         let spec = match kind {
-            Kind::CalendarWindow => LimitSpec::calendar(count, Align::Minute, "UTC"),
+            Kind::CalendarWindow => {
+                let align = if random.one_in(2) { Align::Second } else { Align::Minute };
+                LimitSpec::calendar(count, align, "UTC")
+            }
             Kind::TokenBucket if random.one_in(2) => {
                 LimitSpec::new(kind, count, window).with_burst(random.within(16, 2000))
             }

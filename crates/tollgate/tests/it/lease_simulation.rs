@@ -7,7 +7,7 @@ use tollgate_testkit::lease_simulator::{Demand, LeaseFigures, simulate, utilizat
 use tollgate_testkit::spec::{Align, Kind, LimitSpec};
 
 /// Default number of simulations, each of half a minute.
-const SEEDS: u64 = 250;
+const SEEDS: u64 = 1000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|number| number.parse().ok())
