@@ -13,6 +13,7 @@
 
 mod faults;
 mod fleet;
+mod key;
 mod node;
 mod utilization;
 
@@ -23,7 +24,8 @@ use tollgate::LeaseSize;
 
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
-use fleet::{Event, Fleet, Key};
+use fleet::{Event, Fleet};
+use key::Key;
 
 pub use utilization::{Demand, Utilization, utilization};
 

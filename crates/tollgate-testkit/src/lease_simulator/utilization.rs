@@ -3,7 +3,8 @@
 use tollgate::LeaseSize;
 
 use super::SECOND;
-use super::fleet::{Event, Fleet, Key};
+use super::fleet::{Event, Fleet};
+use super::key::Key;
 use crate::random::Random;
 use crate::spec::LimitSpec;
 

@@ -9,8 +9,6 @@ use tollgate::{
     Timestamp,
 };
 
-const HOLD: Duration = Duration::from_secs(1);
-
 /// A node with its own store. Only the test moves its clocks.
 struct Node {
     table: LeaseTable,
@@ -280,7 +278,7 @@ fn decision_shows_what_the_store_and_the_leases_have_left() {
     assert_eq!(decision.source(), Source::Lease);
     assert_eq!(status.remaining(), in_store.remaining() + 98);
     assert_eq!(status.count() + status.remaining(), 1000);
-    assert_eq!(status.reset_after(), in_store.reset_after() - HOLD / 2);
+    assert_eq!(status.reset_after(), in_store.reset_after() - Duration::from_millis(500));
 }
 
 #[test]
