@@ -37,7 +37,8 @@ pub enum LeaseSize {
     /// No leases: the store decides every request.
     #[default]
     Off,
-    /// As much as the node needed recently for the same keys. Rarely used keys are not leased.
+    /// A part of what the node needed recently for the same keys; less if earlier leases ended unspent. Rarely used keys are
+    /// not leased.
     Auto,
     /// This amount, or less when little is left.
     Fixed(NonZeroU32),
