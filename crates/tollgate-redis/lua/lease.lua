@@ -1,25 +1,30 @@
--- Leases: quota that a node takes in advance and spends within `hold` microseconds. See `lease` in the Rust library.
+-- Leases: quota that a node takes in advance and spends within `hold` microseconds. Mirrors lease/amounts.rs and
+-- memory/lease.rs.
 -- A lease takes at most this part of what is left, so that the last quota is not stranded on one node.
 local LEASED_PART = 4
 
--- Returns the amounts to lease, or nothing if too little is left. All takes are allowed.
+-- Returns the amounts to lease, or nothing if too little is left. All takes are allowed. A paused key has nothing left.
 local function lease_amounts(takes, hold)
-  local amounts, part = {}, 1
+  local most = {}
   for number, take in ipairs(takes) do
     local l, room = take.limit, take.remaining
     if l.give then
       -- What a token bucket refills until the lease ends cannot be leased.
       room = min(room, l.burst - ceil(l.give * hold / l.grains))
     end
-    local amount = min(take.want, floor(room / LEASED_PART))
-    if take.state.since or amount < 2 or amount < 2 * take.cost then
+    most[number] = min(take.want, floor(room / LEASED_PART))
+    if most[number] < 2 or most[number] < 2 * take.cost then
       return
     end
-    amounts[number], part = amount, min(part, amount / take.want)
   end
-  -- What one take lacks, the others cannot spend.
+  -- What one take lacks, the others cannot spend: all get the same part of what they want.
+  local amounts = {}
   for number, take in ipairs(takes) do
-    amounts[number] = min(amounts[number], max(2, 2 * take.cost, ceil(take.want * part)))
+    local amount = most[number]
+    for other_number, other in ipairs(takes) do
+      amount = min(amount, mul_div_ceil(most[other_number], take.want, other.want))
+    end
+    amounts[number] = min(most[number], max(2, 2 * take.cost, amount))
   end
   return amounts
 end

@@ -24,7 +24,7 @@ local function step_paused(s, l, op, cost, extra)
   end
   local wait, remaining, reset = s.algorithm.step(s, l, op, cost, extra)
   -- The first take after the end of a pause removes it.
-  if op == TAKE and cost > 0 and wait == 0 then
+  if (op == TAKE or op == LEASE) and cost > 0 and wait == 0 then
     s.since, s.till, s.dirty = nil, nil, true
   end
   return wait, remaining, reset

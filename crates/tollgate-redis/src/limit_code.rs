@@ -66,9 +66,7 @@ pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
             SmallVec::from_slice(&[parameters.burst(), give, grains])
         }
         Parameters::SlidingWindow(parameters) => {
-            // A leased amount is logged at the time of the lease and spent up to `hold` later.
-            let hold = limit.lease_hold().map_or(0, micros);
-            SmallVec::from_slice(&[parameters.count(), window + hold])
+            SmallVec::from_slice(&[parameters.count(), parameters.length()])
         }
         Parameters::SlidingCounter(parameters) => {
             SmallVec::from_slice(&[parameters.count(), window, parameters.tick()])

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::algorithm::Reply as StepReply;
+use tollgate::lease::{LeaseReply, WantedLease};
 use tollgate::{
     Decision, Key, Listing, Mode, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
@@ -320,5 +321,13 @@ impl Store for RedisStore {
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.shared.list(listing).await
+    }
+
+    async fn lease(
+        &self,
+        plan: &Plan<'_>,
+        wanted: &WantedLease,
+    ) -> Result<Option<LeaseReply>, StoreError> {
+        self.lease_in_store(plan, wanted).await
     }
 }

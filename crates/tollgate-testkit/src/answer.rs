@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tollgate::{Status, Verdict};
+use tollgate::lease::TakeGrant;
+use tollgate::{Limit, Mode, Status, Verdict};
+
+use crate::spec::is_zero;
 
 /// Operation on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +51,15 @@ pub enum Operation {
         /// Age of the debit in microseconds.
         age_us: u64,
     },
+    /// Leases an amount, or takes the cost if too little is left for a lease. The answer has the figures after it.
+    Lease {
+        /// Quota units that are taken in any case.
+        cost: u64,
+        /// Wanted quota units, with the cost.
+        amount: u64,
+        /// Time in microseconds in which the lease is spent.
+        hold_us: u64,
+    },
     /// Refuses all takes for a time; the answer has the figures after it.
     Pause {
         /// Length in microseconds.
@@ -71,6 +83,9 @@ pub struct Answer {
     pub remaining: u64,
     /// Time in microseconds until the limit is full again.
     pub reset_after_us: u64,
+    /// Amount of the granted lease; 0 without one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub granted: u64,
 }
 
 /// Verdict without `retry_after`.
@@ -96,6 +111,7 @@ impl From<&Status<'_>> for Answer {
             count: status.count(),
             remaining: status.remaining(),
             reset_after_us: micros(status.reset_after()),
+            granted: 0,
         }
     }
 }
@@ -105,6 +121,13 @@ impl Answer {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.verdict == VerdictKind::Allow
+    }
+
+    /// Converts the reply to a lease.
+    #[must_use]
+    pub fn from_grant(limit: &Limit, grant: &TakeGrant) -> Self {
+        let answer = Self::from(&Status::new(limit, Mode::Enforce, grant.reply));
+        Self { granted: grant.amount, ..answer }
     }
 }
 

@@ -16,6 +16,8 @@ pub enum HistoryLevel {
     Operations,
     /// Also limits whose parameters change, and clocks that step back.
     Changes,
+    /// Also leases, of limits most of which are leased.
+    Leases,
 }
 
 /// One step of a history.
@@ -49,8 +51,9 @@ impl History {
     #[must_use]
     pub fn new(seed: u64, kind: Kind, level: HistoryLevel) -> Self {
         let mut random = Random::new(seed);
-        let versions = if level == HistoryLevel::Changes { 3 } else { 1 };
-        let limits = (0..versions).map(|_| draw_limit(&mut random, kind)).collect();
+        let versions = if level >= HistoryLevel::Changes { 3 } else { 1 };
+        let draw = if level == HistoryLevel::Leases { draw_leased } else { draw_limit };
+        let limits = (0..versions).map(|_| draw(&mut random, kind)).collect();
         let now = *random.pick(&[0, 1, 1_794_765_516_667_233, DAY * 20_000]).unwrap_or(&0);
         Self { random, level, limits, current: 0, now }
     }
@@ -63,7 +66,7 @@ impl History {
 
     /// Generates the next step, given the last answer.
     pub fn next(&mut self, last: Option<&Answer>) -> HistoryStep {
-        if self.level == HistoryLevel::Changes && self.random.one_in(12) {
+        if self.level >= HistoryLevel::Changes && self.random.one_in(12) {
             self.current = usize::from(self.random.one_in(2)) + usize::from(self.random.one_in(2));
         }
         self.move_time(last);
@@ -90,7 +93,7 @@ impl History {
             10 => self.random.magnitude(window / 10 + 1),
             _ => self.random.magnitude(window.saturating_mul(2)),
         };
-        if self.level == HistoryLevel::Changes && self.random.one_in(15) {
+        if self.level >= HistoryLevel::Changes && self.random.one_in(15) {
             self.now = self.now.saturating_sub(self.random.magnitude(window.saturating_mul(3)));
         } else if self.now + step < MAX_TIME {
             self.now += step;
@@ -101,6 +104,9 @@ impl History {
         let cost = self.draw_cost(last);
         if self.spec().algorithm == Kind::Concurrency && self.random.one_in(2) {
             return self.draw_slot_operation(cost);
+        }
+        if self.level == HistoryLevel::Leases && self.random.one_in(3) {
+            return self.draw_lease(cost);
         }
         let window = scale(&self.spec());
         let kinds = if self.level == HistoryLevel::Basic { 16 } else { 24 };
@@ -114,6 +120,18 @@ impl History {
             24 if self.random.one_in(4) => Operation::Reset,
             _ => Operation::Take { cost },
         }
+    }
+
+    /// Draws a lease, or a take if the limit is not leased.
+    fn draw_lease(&mut self, cost: u64) -> Operation {
+        let spec = self.spec();
+        let hold = spec.build().ok().and_then(|limit| limit.lease_hold());
+        let Some(hold_us) = hold.and_then(|hold| u64::try_from(hold.as_micros()).ok()) else {
+            return Operation::Take { cost };
+        };
+        let hold_us = if self.random.one_in(4) { self.random.magnitude(hold_us) } else { hold_us };
+        let cost = if self.random.one_in(2) { 0 } else { cost };
+        Operation::Lease { cost, amount: self.random.magnitude(spec.capacity()), hold_us }
     }
 
     /// Draws a slot operation with one of four permits, so that permits recur.
@@ -185,6 +203,19 @@ fn draw_limit(random: &mut Random, kind: Kind) -> LimitSpec {
             return spec;
         }
     }
+}
+
+/// Draws a limit that can be leased, most often.
+fn draw_leased(random: &mut Random, kind: Kind) -> LimitSpec {
+    let mut spec = draw_limit(random, kind).leased();
+    for _ in 0..20 {
+        let limit = spec.build();
+        if limit.is_ok_and(|limit| limit.lease_hold().is_some()) {
+            break;
+        }
+        spec = draw_limit(random, kind).leased();
+    }
+    spec
 }
 
 fn draw_count(random: &mut Random) -> u64 {

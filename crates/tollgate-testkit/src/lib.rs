@@ -1,10 +1,12 @@
 //! Test support shared by the tollgate crates; not published.
 //!
+//! - [`admission_bound`]: the bound of each algorithm on admissions, without a store.
 //! - [`oracle`]: second implementation of every algorithm, slow and with exact fractions, to compare with.
 //! - [`faulty_store`]: store that fails on demand.
 //! - [`history`]: random histories of one key, reproducible from a seed.
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] generates its tests.
 //! - [`simulator`]: simulation of a fleet in virtual time, with faults.
+//! - [`lease_simulator`]: simulation of nodes that lease, in virtual time, with faults.
 //! - [`vectors`]: golden vectors, which implementations in other languages can replay.
 //! - [`server`]: launcher of real Redis and Valkey servers.
 //! - [`proxy`]: TCP proxy that injects network faults.
@@ -20,12 +22,14 @@
     reason = "test code fails by panicking"
 )]
 
+pub mod admission_bound;
 pub mod answer;
 pub mod clock;
 pub mod conformance;
 pub mod faulty_store;
 pub mod history;
 pub mod http2;
+pub mod lease_simulator;
 pub mod oracle;
 pub mod process_stats;
 pub mod proxy;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Limit, Quota, QuotaError};
+use tollgate::{LeaseSize, Limit, Quota, QuotaError};
 
 /// Algorithm of a limit; calendar windows are separate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,10 +86,18 @@ pub struct LimitSpec {
     /// Time zone of a calendar window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// Whether nodes lease from the limit.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leased: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(n: &u64) -> bool {
+fn is_false(is_set: &bool) -> bool {
+    !*is_set
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
@@ -97,7 +105,7 @@ impl LimitSpec {
     /// Creates a spec with a window in microseconds.
     #[must_use]
     pub fn new(algorithm: Kind, count: u64, window_us: u64) -> Self {
-        Self { algorithm, count, window_us, burst: None, align: None, zone: None }
+        Self { algorithm, count, window_us, burst: None, align: None, zone: None, leased: false }
     }
 
     /// Creates the spec of a calendar window.
@@ -112,6 +120,20 @@ impl LimitSpec {
     #[must_use]
     pub fn with_burst(self, burst: u64) -> Self {
         Self { burst: Some(burst), ..self }
+    }
+
+    /// Returns the same spec with leases, as far as the limit can be leased.
+    #[must_use]
+    pub fn leased(self) -> Self {
+        Self { leased: true, ..self }
+    }
+
+    /// Time in microseconds for which a take from a sliding window counts: under a leased limit for a lease longer.
+    #[must_use]
+    pub fn counted_us(&self) -> u64 {
+        let hold = (self.window_us / 100).min(1_000_000);
+        let is_leased = self.leased && self.count >= 16 && hold >= 20_000;
+        self.window_us + if is_leased { hold } else { 0 }
     }
 
     /// Maximum cost of one take.
@@ -138,7 +160,8 @@ impl LimitSpec {
                 Limit::concurrency(self.count, Duration::from_micros(self.window_us))
             }
         };
-        limit?.named("subject")
+        let size = if self.leased { LeaseSize::Auto } else { LeaseSize::Off };
+        Ok(limit?.named("subject")?.with_lease(size))
     }
 
     fn quota(&self) -> Result<Quota, QuotaError> {

@@ -71,6 +71,11 @@ pub fn generate(kind: Kind) -> VectorFile {
             cases.push(generate_case(1_000_000 + seed, kind, level));
         }
     }
+    if kind != Kind::Concurrency {
+        for seed in 0..SEEDS {
+            cases.push(generate_case(1_000_000 + seed, kind, HistoryLevel::Leases));
+        }
+    }
     let about = if kind == Kind::Concurrency { ABOUT_SLOTS } else { ABOUT };
     VectorFile { about: about.to_owned(), cases }
 }

@@ -1,18 +1,17 @@
 //! The leases of this node: sends the requests of the lease table, and ends leases when changes are published.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tollgate::algorithm::Reply as StepReply;
 use tollgate::lease::{
-    Grant, LeaseOutcome, LeaseRequest, LeaseStats, LeaseTable, LeaseTime, TakeGrant,
+    LeaseOutcome, LeaseReply, LeaseRequest, LeaseStats, LeaseTable, LeaseTime, TakeGrant,
+    WantedLease,
 };
-use tollgate::{Decision, Key, Plan, Status, StoreError};
+use tollgate::{Decision, Key, Plan, StoreError};
 
 use super::{RedisStore, Shared, Takes};
-use crate::call::{self, Figures, Verb};
+use crate::call::{self, Verb};
 use crate::subscription::Listener;
 
 /// The lease table of a store, with its clocks.
@@ -99,14 +98,12 @@ impl RedisStore {
             Some(Err(epoch)) => epoch,
             None => None,
         };
-        let takes = self.shared.takes_of_request(plan, &request);
-        let Some(figures) = self.shared.lease(&request, &takes).await? else {
+        let Some(reply) = self.lease_in_store(plan, request.wanted()).await? else {
             drop(request);
             return self.take_from_store(plan).await;
         };
-        let spent: SmallVec<[u64; 2]> = request.costs().into();
-        request.finish(grant_of(&figures));
-        let decision = decision_of(plan, &figures, &spent);
+        let decision = reply.decision(plan, request.wanted());
+        request.finish(Some(&reply));
         if let (Some(refusals), Some(epoch)) = (refusals, epoch)
             && !decision.is_allowed()
         {
@@ -118,20 +115,34 @@ impl RedisStore {
     /// Requests a lease while the node still spends another one. Without a runtime, no lease is requested.
     fn lease_in_background(&self, plan: &Plan<'_>, request: LeaseRequest) {
         let Ok(runtime) = Handle::try_current() else { return };
-        let takes = self.shared.takes_of_request(plan, &request);
+        let takes = self.shared.takes_of_lease(plan, request.wanted());
         let shared = Arc::clone(&self.shared);
         runtime.spawn(async move {
-            let figures = shared.lease(&request, &takes).await.ok().flatten();
-            request.finish(figures.as_ref().and_then(grant_of));
+            let hold = request.wanted().hold();
+            let reply = shared.lease(hold, || takes.clone()).await.ok().flatten();
+            request.finish(reply.as_ref());
         });
+    }
+
+    /// Leases from the store, or takes the costs of the request. `None`, with nothing taken, if the keys are on several
+    /// nodes of a cluster, or the plan cannot be leased.
+    pub(super) async fn lease_in_store(
+        &self,
+        plan: &Plan<'_>,
+        wanted: &WantedLease,
+    ) -> Result<Option<LeaseReply>, StoreError> {
+        if !wanted.fits(plan) {
+            return Ok(None);
+        }
+        self.shared.lease(wanted.hold(), || self.shared.takes_of_lease(plan, wanted)).await
     }
 }
 
 impl Shared {
     /// Encodes the takes of a plan with the costs and amounts of a request.
-    fn takes_of_request(&self, plan: &Plan<'_>, request: &LeaseRequest) -> Takes {
+    fn takes_of_lease(&self, plan: &Plan<'_>, wanted: &WantedLease) -> Takes {
         let takes = call::takes_of(plan, &self.keys, self.time.estimate());
-        let amounts = request.costs().iter().zip(request.amounts());
+        let amounts = wanted.costs().iter().zip(wanted.amounts());
         takes
             .into_iter()
             .zip(amounts)
@@ -142,36 +153,16 @@ impl Shared {
     /// Sends a request for a lease. `None` if the keys are on several nodes of a cluster: nothing was taken.
     async fn lease(
         &self,
-        request: &LeaseRequest,
-        takes: &Takes,
-    ) -> Result<Option<Figures>, StoreError> {
-        let verb = Verb::Lease { hold: request.hold() };
-        self.figures_on_node(verb, || takes.clone()).await
+        hold: Duration,
+        takes: impl Fn() -> Takes,
+    ) -> Result<Option<LeaseReply>, StoreError> {
+        let figures = self.figures_on_node(Verb::Lease { hold }, takes).await?;
+        Ok(figures.map(|figures| {
+            let takes = figures.leased.iter().zip(&figures.replies);
+            let grants = takes.map(|(amount, reply)| TakeGrant { amount: *amount, reply: *reply });
+            LeaseReply::new(figures.at, grants)
+        }))
     }
-}
-
-/// Returns what the store granted; `None` if it leased nothing.
-fn grant_of(figures: &Figures) -> Option<Grant> {
-    if figures.leased.is_empty() || figures.leased.contains(&0) {
-        return None;
-    }
-    let pairs = figures.leased.iter().zip(&figures.replies);
-    let takes = pairs.map(|(amount, reply)| TakeGrant { amount: *amount, reply: *reply }).collect();
-    Some(Grant { takes })
-}
-
-/// Returns the decision of a take that also leased: what is left in the lease remains for this node.
-fn decision_of<'a>(plan: &Plan<'a>, figures: &Figures, spent: &[u64]) -> Decision<'a> {
-    let leased =
-        figures.leased.iter().zip(spent).map(|(leased, cost)| leased.saturating_sub(*cost));
-    let replies = figures.replies.iter().zip(leased);
-    let statuses = plan.takes().iter().zip(replies).map(|(take, (reply, leased))| {
-        let limit = take.key().limit();
-        let remaining = reply.remaining().saturating_add(leased).min(limit.capacity());
-        let reply = StepReply::new(reply.verdict(), remaining, reply.reset_after());
-        Status::new(limit, take.mode(), reply)
-    });
-    Decision::new(figures.at, statuses)
 }
 
 impl Listener for LeaseTable {

@@ -11,7 +11,8 @@ use tollgate_testkit::server::{Flavor, Raw, Server};
 use tollgate_testkit::spec::Kind;
 
 use crate::fixture::{block_on, builder, name_of, plan};
-use crate::random_world::{Events, World};
+use crate::random_events::Events;
+use crate::random_world::World;
 
 const PREFIX: &str = "rl:";
 

@@ -34,6 +34,7 @@ mod node_reports;
 mod opening;
 mod overrides;
 mod processes;
+mod random_events;
 mod random_world;
 mod read_only;
 mod refusal_cache;

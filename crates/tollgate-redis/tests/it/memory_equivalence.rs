@@ -17,7 +17,8 @@ use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::spec::Kind;
 
 use crate::fixture::{block_on, builder, in_order};
-use crate::random_world::{Events, Outcome, Step, World};
+use crate::random_events::Events;
+use crate::random_world::{Outcome, Step, World};
 
 /// Number of compared plans per test. `TOLLGATE_STEPS` sets another number.
 const STEPS: u64 = 60_000;

@@ -118,7 +118,7 @@ impl Script {
             }
             Operation::Release { permit } => self.permit_operation(history, at, "release", permit),
             Operation::Renew { permit } => self.permit_operation(history, at, "renew", permit),
-            Operation::Debit { .. } | Operation::Pause { .. } => None,
+            Operation::Debit { .. } | Operation::Pause { .. } | Operation::Lease { .. } => None,
         }
     }
 

@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod apply;
 pub mod changes;
 pub mod decisions;
 pub mod histories;
@@ -41,7 +42,9 @@ pub mod shadow;
 
 use std::time::Duration;
 
-use tollgate::{Key, Limit, Permit, PermitId, Plan, Quota, Store, Subject, Take, Timestamp};
+pub(crate) use apply::apply;
+pub use apply::{permit_id, permit_on};
+use tollgate::{Limit, Quota, Store, Timestamp};
 
 use crate::answer::{Answer, Operation};
 use crate::spec::{Kind, LimitSpec};
@@ -54,6 +57,10 @@ pub trait Fixture {
     fn store(&self) -> &Self::Store;
     /// Sets the clock, forwards or backwards.
     fn set_now(&self, now: Timestamp);
+    /// Whether the store grants leases.
+    fn can_lease(&self) -> bool {
+        true
+    }
     /// Number of random cases to run.
     fn suite_size(&self) -> SuiteSize {
         SuiteSize::Full
@@ -156,6 +163,7 @@ macro_rules! conformance {
                 basic_histories_match_oracle
                 operation_histories_match_oracle
                 change_histories_match_oracle
+                lease_histories_match_oracle
                 golden_vectors_match
             ]
         }
@@ -196,64 +204,6 @@ pub(crate) fn ten_a_minute(kind: Kind) -> Limit {
         _ => LimitSpec::new(kind, 10, 60 * S),
     };
     spec.build().expect("valid limit")
-}
-
-/// Applies one operation to all `limits` of `subject` and returns one answer per limit.
-pub(crate) async fn apply(
-    fixture: &impl Fixture,
-    subject: &str,
-    limits: &[&Limit],
-    operation: Operation,
-) -> Vec<Answer> {
-    let subject = Subject::of([subject]);
-    let keys: Vec<Key<'_>> = limits.iter().map(|limit| Key::new(&subject, limit)).collect();
-    let plan =
-        |cost: u64| Plan::new(keys.iter().map(|key| Take::new(*key, cost))).expect("limits differ");
-    let store = fixture.store();
-    let decision = match operation {
-        Operation::Take { cost } => store.take(&plan(cost)).await,
-        Operation::Peek { cost } => store.peek(&plan(cost)).await,
-        Operation::Refund { cost } => store.refund(&plan(cost)).await,
-        Operation::Debit { cost, age_us } => {
-            store.debit(&plan(cost), Duration::from_micros(age_us)).await
-        }
-        Operation::Hold { cost, permit } => {
-            store.take(&plan(cost).with_permit(permit_id(permit))).await
-        }
-        Operation::Release { permit } => {
-            store.release(&permit_on(&keys, permit)).await.expect("released");
-            store.peek(&plan(0)).await
-        }
-        Operation::Renew { permit } => {
-            store.renew(&permit_on(&keys, permit)).await.expect("renewed");
-            store.peek(&plan(0)).await
-        }
-        Operation::Pause { length_us } => {
-            for key in &keys {
-                store.pause(key, Duration::from_micros(length_us)).await.expect("paused");
-            }
-            store.peek(&plan(0)).await
-        }
-        Operation::Reset => {
-            for key in &keys {
-                store.reset(key).await.expect("reset");
-            }
-            store.peek(&plan(0)).await
-        }
-    };
-    decision.expect("store is available").statuses().iter().map(Answer::from).collect()
-}
-
-/// Returns the permit id with this number.
-pub fn permit_id(number: u64) -> PermitId {
-    PermitId::from_u128(number.into()).expect("permit numbers start at 1")
-}
-
-/// Returns the permit with this number on these keys.
-pub fn permit_on(keys: &[Key<'_>], number: u64) -> Permit {
-    let held = keys.iter().map(|key| format!("@{}{{{}}}", key.limit().identity(), key.subject()));
-    let text = format!("{}{}", permit_id(number), held.collect::<String>());
-    text.parse().expect("valid permit text")
 }
 
 /// Applies one operation to one limit.

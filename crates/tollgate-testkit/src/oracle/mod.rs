@@ -4,6 +4,7 @@
 mod calendar;
 mod concurrency;
 mod fixed_window;
+mod lease;
 mod sliding_counter;
 mod sliding_window;
 mod token_bucket;
@@ -23,6 +24,14 @@ trait Model: Clone {
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
     /// Takes `cost`; slots carry the permit.
     fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>);
+    /// Returns how much of what remains can be leased for `hold` microseconds.
+    fn leasable(&self, _: &LimitSpec, remaining: u64, _hold: u64) -> u64 {
+        remaining
+    }
+    /// Takes an amount that is spent within `hold` microseconds.
+    fn lease(&mut self, spec: &LimitSpec, now: u64, amount: u64, _hold: u64) {
+        self.take(spec, now, amount, None);
+    }
     /// Refunds `cost`. Returns true if that changed the state.
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
     /// Debits `cost` unconditionally. Returns true if that changed the state.
@@ -83,7 +92,11 @@ impl Oracle {
             _ => {}
         }
         let effective = match operation {
-            Operation::Take { cost } | Operation::Hold { cost, .. } if paused_for > 0 => {
+            Operation::Take { cost }
+            | Operation::Hold { cost, .. }
+            | Operation::Lease { cost, .. }
+                if paused_for > 0 =>
+            {
                 Operation::Peek { cost }
             }
             Operation::Reset
@@ -100,9 +113,13 @@ impl Oracle {
             Kind::CalendarWindow => apply_to(&mut self.calendar, spec, now, effective),
             Kind::Concurrency => apply_to(&mut self.slots, spec, now, effective),
         };
-        let takes =
-            matches!(operation, Operation::Take { cost: 1.. } | Operation::Hold { cost: 1.., .. });
-        if paused_for == 0 && takes && answer.is_allowed() {
+        let takes = matches!(
+            operation,
+            Operation::Take { cost: 1.. }
+                | Operation::Hold { cost: 1.., .. }
+                | Operation::Lease { cost: 1.., .. }
+        );
+        if paused_for == 0 && (takes || answer.granted > 0) && answer.is_allowed() {
             self.pause = None;
         }
         if paused_for > 0 {
@@ -128,6 +145,9 @@ impl Oracle {
 }
 
 fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Operation) -> Answer {
+    if let Operation::Lease { cost, amount, hold_us } = operation {
+        return lease::apply(model, spec, now, lease::Wanted { cost, amount, hold: hold_us });
+    }
     let mut settled = model.clone();
     let is_repaired = settled.settle(spec, now);
     if is_repaired {
@@ -157,7 +177,8 @@ fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Oper
     if changed {
         *model = settled;
     }
-    Answer { verdict, retry_after_us, count, remaining: spec.capacity() - count, reset_after_us }
+    let remaining = spec.capacity() - count;
+    Answer { verdict, retry_after_us, count, remaining, reset_after_us, granted: 0 }
 }
 
 fn verdict<M: Model>(

@@ -15,7 +15,7 @@ impl Log {
     }
 
     fn sum(&self, spec: &LimitSpec, now: u64) -> u64 {
-        self.inside(spec.window_us, now).map(|(_, cost)| cost).sum()
+        self.inside(spec.counted_us(), now).map(|(_, cost)| cost).sum()
     }
 
     fn drop_expired(&mut self, window: u64, now: u64) {
@@ -25,10 +25,10 @@ impl Log {
 
 impl Model for Log {
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool {
-        let changed = self.window != spec.window_us;
+        let changed = self.window != spec.counted_us();
         if changed {
             self.drop_expired(self.window, now);
-            self.window = spec.window_us;
+            self.window = spec.counted_us();
         }
         let mut ahead = false;
         for (at, _) in &mut self.takes {
@@ -43,7 +43,7 @@ impl Model for Log {
     }
 
     fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
-        self.drop_expired(spec.window_us, now);
+        self.drop_expired(spec.counted_us(), now);
         self.takes.push((now, cost));
     }
 
@@ -51,7 +51,7 @@ impl Model for Log {
         if cost == 0 || self.sum(spec, now) == 0 {
             return false;
         }
-        self.drop_expired(spec.window_us, now);
+        self.drop_expired(spec.counted_us(), now);
         while let Some((_, newest)) = self.takes.last_mut() {
             let refunded = cost.min(*newest);
             *newest -= refunded;
@@ -66,10 +66,10 @@ impl Model for Log {
 
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {
         let cost = cost.min(spec.count.saturating_sub(self.sum(spec, now)));
-        if age >= spec.window_us || cost == 0 {
+        if age >= spec.counted_us() || cost == 0 {
             return false;
         }
-        self.drop_expired(spec.window_us, now);
+        self.drop_expired(spec.counted_us(), now);
         self.takes.push((now.saturating_sub(age), cost));
         self.takes.sort_by_key(|(at, _)| *at);
         true
@@ -80,7 +80,7 @@ impl Model for Log {
     }
 
     fn reset_after(&self, spec: &LimitSpec, now: u64) -> u64 {
-        let newest = self.inside(spec.window_us, now).next_back();
-        newest.map_or(0, |(at, _)| at + spec.window_us - now)
+        let newest = self.inside(spec.counted_us(), now).next_back();
+        newest.map_or(0, |(at, _)| at + spec.counted_us() - now)
     }
 }

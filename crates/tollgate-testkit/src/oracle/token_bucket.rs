@@ -82,6 +82,17 @@ impl Model for Bucket {
         self.missing += ratio(cost);
     }
 
+    fn leasable(&self, spec: &LimitSpec, remaining: u64, hold: u64) -> u64 {
+        let refilled = (&self.rate * ratio(hold)).ceil().to_integer().to_u64().unwrap_or(u64::MAX);
+        remaining.min(spec.capacity().saturating_sub(refilled))
+    }
+
+    /// As if the tokens were taken at the end of the lease, by which time the bucket is as full as it can be.
+    fn lease(&mut self, _: &LimitSpec, _: u64, amount: u64, hold: u64) {
+        let refilled = &self.rate * ratio(hold);
+        self.missing = self.missing.clone().max(refilled) + ratio(amount);
+    }
+
     fn refund(&mut self, _: &LimitSpec, _: u64, cost: u64) -> bool {
         let missing = (&self.missing - ratio(cost)).max(BigRational::zero());
         std::mem::replace(&mut self.missing, missing) != self.missing

@@ -4,7 +4,7 @@ use crate::time::MAX_EXACT;
 
 /// Returns `⌈a·b/c⌉`, exact even if `a·b` exceeds 64 bits. Requires `c > 0`; callers keep the result
 /// below 2^53.
-pub(super) fn mul_div_ceil(a: u64, b: u64, c: u64) -> u64 {
+pub(crate) fn mul_div_ceil(a: u64, b: u64, c: u64) -> u64 {
     let exact = (u128::from(a) * u128::from(b)).div_ceil(u128::from(c));
     u64::try_from(exact).unwrap_or(MAX_EXACT)
 }

@@ -77,7 +77,9 @@ impl Concurrency {
         let mut wait = Wait::NONE;
         match op {
             Op::Peek { cost } => wait = self.wait(slots, now, cost),
-            Op::Take { cost } => wait = self.take(slots, now, cost, None),
+            Op::Take { cost } | Op::Lease { amount: cost, .. } => {
+                wait = self.take(slots, now, cost, None);
+            }
             Op::Hold { cost, permit } => wait = self.take(slots, now, cost, Some(permit)),
             // A refund does not identify a slot; only a permit releases slots.
             Op::Refund { .. } => {}

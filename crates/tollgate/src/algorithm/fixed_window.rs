@@ -75,10 +75,12 @@ fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
     };
     match op {
         Op::Peek { cost } => Counted { wait: wait(cost), used },
-        Op::Take { cost } | Op::Hold { cost, .. } => match wait(cost) {
-            Wait::NONE => Counted { wait: Wait::NONE, used: used + cost },
-            refused => Counted { wait: refused, used },
-        },
+        Op::Take { cost } | Op::Hold { cost, .. } | Op::Lease { amount: cost, .. } => {
+            match wait(cost) {
+                Wait::NONE => Counted { wait: Wait::NONE, used: used + cost },
+                refused => Counted { wait: refused, used },
+            }
+        }
         Op::Refund { cost } => Counted { wait: Wait::NONE, used: used.saturating_sub(cost) },
         Op::Debit { cost, .. } => Counted { wait: Wait::NONE, used: debited(used, cost, limit) },
     }

@@ -21,7 +21,7 @@
 //! # Ok::<(), tollgate::QuotaError>(())
 //! ```
 
-mod arithmetic;
+pub(crate) mod arithmetic;
 mod calendar;
 mod concurrency;
 mod fixed_window;
@@ -88,6 +88,14 @@ pub enum Op {
         cost: u64,
         /// Time since the quota was used.
         age: Duration,
+    },
+    /// Takes an amount that a node spends later, at any time within `hold`. A token bucket takes it as if at the end of
+    /// `hold`, because quota that refills before would count twice; see [`lease`](crate::lease) for the other limits.
+    Lease {
+        /// Quota units.
+        amount: u64,
+        /// Time in which the node spends the amount.
+        hold: Duration,
     },
 }
 

@@ -43,7 +43,11 @@ pub(super) fn step(parameters: &Parameters, state: &mut State, now: Timestamp, o
     }
     let reply = parameters.step_unpaused(&mut paused.inner, now, op);
     // The first accepted take after the pause removes it from the state.
-    if matches!(op, Op::Take { cost: 1.. } | Op::Hold { cost: 1.., .. }) && reply.is_allowed() {
+    let takes = matches!(
+        op,
+        Op::Take { cost: 1.. } | Op::Hold { cost: 1.., .. } | Op::Lease { amount: 1.., .. }
+    );
+    if takes && reply.is_allowed() {
         *state = std::mem::take(&mut paused.inner);
     }
     reply
@@ -52,7 +56,9 @@ pub(super) fn step(parameters: &Parameters, state: &mut State, now: Timestamp, o
 fn step_paused(parameters: &Parameters, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
     let op = match op {
         // A take during a pause takes nothing.
-        Op::Take { cost } | Op::Hold { cost, .. } => Op::Peek { cost },
+        Op::Take { cost } | Op::Hold { cost, .. } | Op::Lease { amount: cost, .. } => {
+            Op::Peek { cost }
+        }
         op => op,
     };
     let reply = parameters.step_unpaused(inner, now, op);

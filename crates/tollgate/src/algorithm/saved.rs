@@ -88,7 +88,8 @@ mod tests {
             (b'w', log(60, &[[1, 0]])),
             (b'w', log(60, &[[1, 1], [2, 100_000]])),
             (b'w', log(0, &[[1, 1]])),
-            (b'w', log(MAX_PERIOD + 1, &[])),
+            // The longest window, and the longest lease.
+            (b'w', log(MAX_PERIOD + 1_000_001, &[])),
             (b'c', encode(b'c', &[5, 0, 7, 1])),
             (b'c', encode(b'c', &[5, 60, MAX_EXACT + 1, 1])),
             (b'f', encode(b'f', &[6, 5, 1, 60])),

@@ -81,7 +81,7 @@ impl SlidingCounter {
         let before = counter;
         let mut wait = Wait::NONE;
         match op {
-            Op::Take { cost } | Op::Hold { cost, .. } => {
+            Op::Take { cost } | Op::Hold { cost, .. } | Op::Lease { amount: cost, .. } => {
                 wait = self.wait(&self.view(&counter, now), cost);
                 if wait == Wait::NONE {
                     counter.current += cost;

@@ -1,6 +1,7 @@
 //! Sliding window: a log of accepted takes, exact in every window.
 //!
-//! A take expires at exactly its time plus the window. Each entry contains a running total, so the sum
+//! A take expires at exactly its time plus the window. Under a leased limit it counts for the time of a lease longer,
+//! because a lease is logged when it is taken and spent up to that much later. Each entry contains a running total, so the sum
 //! of any part of the log is one subtraction and a wait is one binary search.
 
 use std::collections::VecDeque;
@@ -9,10 +10,13 @@ use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::fields::{Fields, put_length, put_longs};
 use crate::quota::{Quota, QuotaError, QuotaErrorKind};
-use crate::time::saturating_micros;
+use crate::time::{MAX_PERIOD, SECOND, saturating_micros};
 
 /// Maximum count of a limit; use `sliding_counter` for higher counts.
 const MAX_COUNT: u64 = 100_000;
+
+/// Maximum microseconds for which a take counts: the longest window, and the longest lease.
+const MAX_LENGTH: u64 = MAX_PERIOD + SECOND;
 
 /// Capacity in entries that an empty log keeps.
 const MIN_CAPACITY: usize = 8;
@@ -61,13 +65,24 @@ impl SlidingWindow {
         self.count
     }
 
+    /// Microseconds for which a take counts: the window, and for a leased limit also the time of a lease.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the same limit, under which a take counts for `length` microseconds.
+    pub(crate) const fn with_length(&self, length: u64) -> Self {
+        Self { count: self.count, length }
+    }
+
     #[inline(never)]
     pub(super) fn step(&self, log: &mut Log, now: u64, op: Op) -> Reply {
         self.settle(log, now);
         let mut wait = Wait::NONE;
         match op {
             Op::Peek { cost } => wait = self.wait(log, now, cost),
-            Op::Take { cost } | Op::Hold { cost, .. } => {
+            Op::Take { cost } | Op::Hold { cost, .. } | Op::Lease { amount: cost, .. } => {
                 wait = self.wait(log, now, cost);
                 if wait == Wait::NONE && cost > 0 {
                     log.drop_expired(self.length, now);
@@ -221,7 +236,8 @@ impl Saved for Log {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        let (length, count) = (fields.length()?, fields.entries(16)?);
+        let length = fields.long().filter(|length| *length <= MAX_LENGTH)?;
+        let count = fields.entries(16)?;
         let mut log = Self { length, base: 0, entries: VecDeque::with_capacity(count) };
         for _ in 0..count {
             let (at, cost) = (fields.timestamp()?, fields.exact()?);

@@ -161,6 +161,14 @@ impl TokenBucket {
                 let owed = (cost.min(self.burst) * self.grains).saturating_sub(refilled);
                 bucket.deficit = self.capacity.min(deficit + owed);
             }
+            Op::Lease { amount, hold } => {
+                let refilled = self.give.saturating_mul(crate::time::saturating_micros(hold));
+                let raised = deficit.max(refilled);
+                wait = self.wait(raised, amount);
+                if wait == Wait::NONE && amount > 0 {
+                    bucket.deficit = raised + amount * self.grains;
+                }
+            }
         }
         if repaired || bucket.deficit != deficit {
             *state = bucket;

@@ -8,18 +8,24 @@
 //!
 //! - The store debits a lease before the node spends it. A token bucket is debited as if the tokens were taken at any
 //!   time until the lease ends (`d' = max(d, refill) + n`), because quota that refills meanwhile would count twice.
+//! - A store counts every take from a leased sliding window for one hold longer than the window.
 //! - A lease ends at the latest one [hold](crate::Limit::lease_hold) after the node sent the request, and with its window.
 //! - What is not spent is dropped. It is never returned to the store.
 
+mod amounts;
+mod chunk;
 mod demand;
 mod epochs;
 mod plan_lease;
 mod request;
+mod sizing;
 mod stats;
 mod table;
 mod time;
+mod wanted;
 
-pub use request::{Grant, LeaseRequest, TakeGrant};
+pub use request::LeaseRequest;
 pub use stats::LeaseStats;
 pub use table::{LeaseOutcome, LeaseTable};
 pub use time::LeaseTime;
+pub use wanted::{LeaseReply, TakeGrant, WantedLease};

@@ -6,11 +6,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::chunk::Chunk;
 use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
-use super::request::Grant;
+use super::sizing::LeasePart;
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
+use super::wanted::TakeGrant;
 use crate::algorithm::{LeaseRule, Reply, Verdict};
 use crate::decision::{Decision, Source, Status, Statuses};
 use crate::limit::{LeaseSize, Limit};
@@ -20,8 +22,11 @@ use crate::time::Timestamp;
 /// Amounts by take.
 pub(super) type Amounts = SmallVec<[u64; 2]>;
 
-/// Number of leases of one plan at a time: one to spend, and the next one.
-const MAX_CHUNKS: usize = 2;
+/// Number of leases of one plan that can pay a request: one to spend, and the next one.
+const MAX_USABLE: usize = 2;
+
+/// Number of leases of one plan at a time, also those with too little left for a request.
+const MAX_CHUNKS: usize = 8;
 
 /// The leases of one plan, whatever its costs.
 #[derive(Debug)]
@@ -40,7 +45,8 @@ struct LeasedTake {
 
 #[derive(Debug)]
 struct State {
-    chunks: SmallVec<[Chunk; MAX_CHUNKS]>,
+    chunks: SmallVec<[Chunk; MAX_USABLE]>,
+    part: LeasePart,
     /// The replies to the last grant.
     replies: SmallVec<[Reply; 2]>,
     replied: LeaseTime,
@@ -50,16 +56,6 @@ struct State {
     /// No request before the monotonic clock has passed this time since `last_request`.
     pause: Duration,
     last_request: LeaseTime,
-}
-
-/// One granted lease.
-#[derive(Debug)]
-struct Chunk {
-    left: Amounts,
-    granted: Amounts,
-    begun: LeaseTime,
-    length: Duration,
-    stamp: EpochStamp,
 }
 
 /// What the lease of a plan can do for a request.
@@ -86,6 +82,7 @@ impl PlanLease {
         let amounts = plan.takes().iter().map(|take| take.cost().saturating_mul(decisions));
         let state = State {
             chunks: SmallVec::new(),
+            part: LeasePart::new(),
             replies: SmallVec::new(),
             replied: now,
             taken: TakenAmounts::new(amounts, now.period(hold)),
@@ -119,7 +116,7 @@ impl PlanLease {
         state.taken.add(plan.takes().iter().map(Take::cost), now.period(self.hold));
         state.drop_ended(now, epochs, counters);
         let is_paid = state.chunks.iter_mut().any(|chunk| chunk.spend(plan));
-        let needs_more = state.needs_more(self.hold, now);
+        let needs_more = state.needs_more(plan, now);
         if !is_paid {
             return Spend::Unpaid { needs_more };
         }
@@ -151,19 +148,13 @@ impl PlanLease {
         let mut state = self.state.lock();
         state.is_requested = true;
         state.last_request = now;
-        let wanted = plan.takes().iter().zip(state.taken.recent());
-        let amount = |(take, recent): (&Take<'_>, u64)| match take.key().limit().lease() {
-            LeaseSize::Fixed(amount) => amount.get().into(),
-            // A quarter more than last time, because demand varies.
-            LeaseSize::Auto | LeaseSize::Off => recent.saturating_add(recent / 4),
-        };
-        wanted.map(amount).collect()
+        state.wanted(plan)
     }
 
     /// Ends a request. `grant` is what the store granted, less `costs`, which the request itself spends.
     pub(super) fn finish_request(
         &self,
-        grant: Option<(Grant, Amounts, EpochStamp)>,
+        grant: Option<(&[TakeGrant], &[u64], EpochStamp)>,
         begun: LeaseTime,
         counters: &Counters,
     ) {
@@ -176,21 +167,21 @@ impl PlanLease {
             return;
         };
         state.pause = Duration::ZERO;
-        let granted: Amounts = grant.takes.iter().map(|take| take.amount).collect();
+        let granted: Amounts = grant.iter().map(|take| take.amount).collect();
         let left: Amounts =
-            granted.iter().zip(&costs).map(|(amount, cost)| amount.saturating_sub(*cost)).collect();
+            granted.iter().zip(costs).map(|(amount, cost)| amount.saturating_sub(*cost)).collect();
         add(&counters.grants, 1);
         add(&counters.granted, granted.iter().sum());
         add(&counters.spent, costs.iter().sum());
         let ends = self
             .takes
             .iter()
-            .zip(&grant.takes)
+            .zip(grant)
             .map(|(leased, take)| window_left(&leased.limit, take.reply.reset_after()));
         let length = ends.flatten().min().map_or(self.hold, |left| left.min(self.hold));
         // The clock of the node may be a little slower than that of the store.
         let length = length - length / 1000;
-        state.replies = grant.takes.iter().map(|take| take.reply).collect();
+        state.replies = grant.iter().map(|take| take.reply).collect();
         state.replied = begun;
         state.chunks.push(Chunk { left, granted, begun, length, stamp });
     }
@@ -222,25 +213,42 @@ impl PlanLease {
 impl State {
     fn drop_ended(&mut self, now: LeaseTime, epochs: &Epochs, counters: &Counters) {
         self.chunks.retain(|chunk| {
+            let left = chunk.left.iter().sum();
+            if left == 0 {
+                self.part.spent();
+                return false;
+            }
             let is_live = chunk.is_live(now, epochs);
             if !is_live {
-                add(&counters.dropped, chunk.left.iter().sum());
+                add(&counters.dropped, left);
+                self.part.ended(left, chunk.granted.iter().sum());
             }
-            is_live && chunk.left.iter().any(|left| *left > 0)
+            is_live
         });
     }
 
-    /// Returns whether to request a lease: half of the last one is spent, or most of its time is over.
-    fn needs_more(&self, hold: Duration, now: LeaseTime) -> bool {
+    /// Returns whether to request a lease: little of the last one is left, and the next one is worth a call.
+    fn needs_more(&self, plan: &Plan<'_>, now: LeaseTime) -> bool {
         let is_paused = now.since(self.last_request) < self.pause;
-        if self.is_requested || is_paused || self.chunks.len() == MAX_CHUNKS {
+        if self.is_requested || is_paused || self.chunks.len() >= MAX_CHUNKS {
             return false;
         }
-        self.chunks.last().is_none_or(|chunk| {
-            let is_half_spent =
-                chunk.left.iter().zip(&chunk.granted).any(|(left, granted)| *left < granted / 2);
-            is_half_spent || now.since(chunk.begun) > chunk.length.saturating_sub(hold / 4)
-        })
+        let usable = self.chunks.iter().filter(|chunk| chunk.is_enough_for(plan)).count();
+        let is_almost_spent = |chunk: &Chunk| {
+            chunk.left.iter().zip(&chunk.granted).any(|(left, granted)| *left <= granted / 4)
+        };
+        usable < MAX_USABLE
+            && self.chunks.last().is_none_or(is_almost_spent)
+            && is_worth_requesting(plan, &self.wanted(plan))
+    }
+
+    /// Returns the amounts of the next lease.
+    fn wanted(&self, plan: &Plan<'_>) -> Amounts {
+        let amount = |(take, recent): (&Take<'_>, u64)| match take.key().limit().lease() {
+            LeaseSize::Fixed(amount) => amount.get().into(),
+            LeaseSize::Auto | LeaseSize::Off => self.part.of(recent),
+        };
+        plan.takes().iter().zip(self.taken.recent()).map(amount).collect()
     }
 
     /// Returns the decision of a spent plan: what the store had left at the last grant and what is left in the leases.
@@ -263,29 +271,10 @@ impl State {
     }
 }
 
-impl Chunk {
-    fn is_live(&self, now: LeaseTime, epochs: &Epochs) -> bool {
-        now.is_within(self.begun, self.length) && epochs.is_current(&self.stamp)
-    }
-
-    fn spend(&mut self, plan: &Plan<'_>) -> bool {
-        let costs = || plan.takes().iter().map(Take::cost);
-        let is_enough = self.left.iter().zip(costs()).all(|(left, cost)| *left >= cost);
-        if is_enough {
-            self.left.iter_mut().zip(costs()).for_each(|(left, cost)| *left -= cost);
-        }
-        is_enough
-    }
-
-    fn refund(&mut self, plan: &Plan<'_>) -> bool {
-        let costs = || plan.takes().iter().map(Take::cost);
-        let spent = self.left.iter().zip(&self.granted).map(|(left, granted)| granted - left);
-        let is_spent = spent.zip(costs()).all(|(spent, cost)| spent >= cost);
-        if is_spent {
-            self.left.iter_mut().zip(costs()).for_each(|(left, cost)| *left += cost);
-        }
-        is_spent
-    }
+/// Returns whether a lease of these amounts saves a call: it pays the plan at least twice.
+fn is_worth_requesting(plan: &Plan<'_>, amounts: &[u64]) -> bool {
+    let is_worth = |(take, amount): (&Take<'_>, &u64)| *amount >= take.cost().saturating_mul(2);
+    plan.takes().iter().zip(amounts).all(is_worth)
 }
 
 /// Returns the time until the window of a take ends, in which it must be spent; `None` if it can be spent later. `reset`

@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 
 use super::demand::DemandSketch;
 use super::epochs::Epochs;
-use super::plan_lease::{Amounts, PlanLease, Spend};
+use super::plan_lease::{PlanLease, Spend};
 use super::request::LeaseRequest;
 use super::stats::{Counters, LeaseStats};
 use super::time::LeaseTime;
+use super::wanted::WantedLease;
 use crate::decision::Decision;
 use crate::limit::LeaseSize;
 use crate::plan::{Key, Mode, Plan, Take};
@@ -22,8 +23,8 @@ use crate::time::Timestamp;
 const SHARDS: usize = 16;
 
 /// Number of decisions of one plan within the time of a lease from which on `auto` leases. Below it, a lease would save
-/// few calls and could strand quota.
-const MIN_DECISIONS: u64 = 8;
+/// few calls and could strand quota: the first one covers an eighth of the demand.
+const MIN_DECISIONS: u64 = 16;
 
 /// A plan without a decision for this long is forgotten.
 const IDLE: Duration = Duration::from_secs(5);
@@ -160,12 +161,12 @@ impl LeaseTable {
     ) -> LeaseRequest {
         let stamp = self.epochs.stamp(plan, |subject| self.hash_subject(subject));
         let amounts = lease.begin_request(plan, begun);
-        let costs: Amounts = match is_background {
-            IsBackground::Yes => plan.takes().iter().map(|_| 0).collect(),
-            IsBackground::No => plan.takes().iter().map(Take::cost).collect(),
+        let cost = |take: &Take<'_>| match is_background {
+            IsBackground::Yes => 0,
+            IsBackground::No => take.cost(),
         };
-        let counters = Arc::clone(&self.counters);
-        LeaseRequest::new((lease, counters), (amounts, costs), (hold, begun), stamp)
+        let wanted = WantedLease::new(plan.takes().iter().map(cost).zip(amounts), hold);
+        LeaseRequest::new((lease, Arc::clone(&self.counters)), wanted, begun, stamp)
     }
 
     /// Returns whether there is space for another plan, after forgetting idle ones.

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Limit;
-use crate::algorithm::LeaseRule;
+use crate::algorithm::{LeaseRule, Parameters};
+use crate::time::saturating_micros;
 
 /// Maximum time that a node holds a lease.
 const MAX_HOLD: Duration = Duration::from_secs(1);
@@ -19,8 +20,8 @@ const MIN_ROOM: u64 = 16;
 /// Size of the leases of a limit (policy field `lease`).
 ///
 /// A node with a lease has debited a chunk of quota from the shared store in advance, and decides requests from it
-/// without a call. The fleet never admits more than the limit. Only a shared store leases; the memory store ignores the
-/// setting.
+/// without a call. The fleet never admits more than the limit. Only nodes with a shared store lease. Every store counts a
+/// take from a leased sliding window for one [hold](Limit::lease_hold) longer than the window, at most 1 % of it.
 ///
 /// ```
 /// use tollgate::{LeaseSize, Limit, Quota};
@@ -36,7 +37,8 @@ pub enum LeaseSize {
     /// No leases: the store decides every request.
     #[default]
     Off,
-    /// As much as the node needed recently for the same keys. Rarely used keys are not leased.
+    /// A part of what the node needed recently for the same keys; less if earlier leases ended unspent. Rarely used keys are
+    /// not leased.
     Auto,
     /// This amount, or less when little is left.
     Fixed(NonZeroU32),
@@ -60,7 +62,8 @@ impl Limit {
             LeaseSize::Auto => self.lease_room(*hold) >= MIN_ROOM,
             LeaseSize::Fixed(size) => self.lease_room(*hold) >= MIN_ROOM.max(size.get().into()),
         });
-        Self { lease: LeaseTerms { size, hold }, ..self }
+        let parameters = self.parameters_with_hold(hold);
+        Self { lease: LeaseTerms { size, hold }, parameters, ..self }
     }
 
     /// Size of the leases of this limit.
@@ -98,6 +101,19 @@ impl Limit {
             LeaseRule::Window | LeaseRule::FadingWindow => self.window / 8,
         };
         (hold >= MIN_HOLD).then_some(hold.min(MAX_HOLD))
+    }
+
+    /// Returns the parameters of the limit if it is leased for this time. This is the only place where a lease changes
+    /// them, so that all stores count the same: a sliding window logs a lease when it is taken, and a node spends it up
+    /// to `hold` later, so every entry counts for `hold` longer.
+    fn parameters_with_hold(&self, hold: Option<Duration>) -> Parameters {
+        match &self.parameters {
+            Parameters::SlidingWindow(parameters) => {
+                let length = self.window + hold.unwrap_or_default();
+                Parameters::SlidingWindow(parameters.with_length(saturating_micros(length)))
+            }
+            parameters => parameters.clone(),
+        }
     }
 
     /// Returns the time in which an empty token bucket refills.
@@ -145,5 +161,18 @@ mod tests {
         assert_eq!(slots.algorithm(), Algorithm::Concurrency);
         assert_eq!(hold(slots, LeaseSize::Auto), None);
         assert_eq!(hold(Limit::block(), LeaseSize::Auto), None);
+    }
+
+    #[test]
+    fn a_take_from_a_leased_sliding_window_counts_for_the_time_of_a_lease_longer() {
+        let length = |limit: &Limit| match limit.parameters() {
+            Parameters::SlidingWindow(parameters) => parameters.length(),
+            _ => 0,
+        };
+        let exact = Limit::sliding_window(Quota::per_minute(1000)).unwrap();
+        let leased = exact.clone().with_lease(LeaseSize::Auto);
+        assert_eq!((length(&exact), length(&leased)), (60_000_000, 60_600_000));
+        assert_eq!(length(&leased.clone().with_lease(LeaseSize::Auto)), 60_600_000);
+        assert_eq!((leased.window(), leased.with_lease(LeaseSize::Off)), (exact.window(), exact));
     }
 }

@@ -149,7 +149,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         };
         match op {
             _ if fits => reply,
-            Op::Take { cost } | Op::Hold { cost, .. } | Op::Peek { cost } => {
+            Op::Take { cost }
+            | Op::Hold { cost, .. }
+            | Op::Lease { amount: cost, .. }
+            | Op::Peek { cost } => {
                 let peek = parameters.step(&mut State::Fresh, now, Op::Peek { cost });
                 self.at_cap_reply(peek).unwrap_or(reply)
             }

@@ -4,6 +4,7 @@ mod builder;
 mod decide;
 mod hash;
 mod inline_subject;
+mod lease;
 mod list;
 mod packed;
 mod permits;
@@ -26,6 +27,7 @@ pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
 pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
 use crate::decision::{Decision, Permit, Status};
+use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Mode, Plan};
 use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::{CalibratedClock, Clock, Timestamp};
@@ -213,5 +215,13 @@ impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.list(listing)
+    }
+
+    async fn lease(
+        &self,
+        plan: &Plan<'_>,
+        wanted: &WantedLease,
+    ) -> Result<Option<LeaseReply>, StoreError> {
+        Ok(self.lease(plan, wanted))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::decision::{Decision, Permit, Status};
+use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Plan};
 use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::Timestamp;
@@ -51,6 +52,7 @@ impl fmt::Debug for DynStore {
 }
 
 type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+type LeaseResult = Result<Option<LeaseReply>, StoreError>;
 
 /// Declares the object-safe twin of [`Store`], its implementation for every store, and the way back.
 macro_rules! object_safe {
@@ -61,6 +63,12 @@ macro_rules! object_safe {
                 $plan: &'f $input
                 $(, $extra: $extra_type)?
             ) -> BoxFuture<'f, $output>;)*
+
+            fn lease<'f, 'a: 'f>(
+                &'f self,
+                plan: &'f Plan<'a>,
+                wanted: &'f WantedLease,
+            ) -> BoxFuture<'f, LeaseResult>;
 
             fn maintain(&self) -> BoxFuture<'_, ()>;
         }
@@ -73,6 +81,14 @@ macro_rules! object_safe {
             ) -> BoxFuture<'f, $output> {
                 Box::pin(Store::$name(self, $plan $(, $extra)?))
             })*
+
+            fn lease<'f, 'a: 'f>(
+                &'f self,
+                plan: &'f Plan<'a>,
+                wanted: &'f WantedLease,
+            ) -> BoxFuture<'f, LeaseResult> {
+                Box::pin(Store::lease(self, plan, wanted))
+            }
 
             fn maintain(&self) -> BoxFuture<'_, ()> {
                 Box::pin(Store::maintain(self))
@@ -87,6 +103,10 @@ macro_rules! object_safe {
             ) -> $output {
                 self.0.$name($plan $(, $extra)?).await
             })*
+
+            async fn lease(&self, plan: &Plan<'_>, wanted: &WantedLease) -> LeaseResult {
+                self.0.lease(plan, wanted).await
+            }
 
             async fn maintain(&self) {
                 self.0.maintain().await;

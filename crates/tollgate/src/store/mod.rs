@@ -13,6 +13,7 @@ pub use dyn_store::DynStore;
 pub use listing::{Cursor, ListedKey, Listing, Page};
 
 use crate::decision::{Decision, Permit, Status};
+use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Plan};
 use crate::time::Timestamp;
 
@@ -111,6 +112,17 @@ pub trait Store: Send + Sync {
     /// Returns a page of the keys in use. A key that is in use throughout a listing is part of it.
     fn list(&self, listing: &Listing) -> impl Future<Output = Result<Page, StoreError>> + Send;
 
+    /// Leases amounts for all limits of the plan, or takes the costs of the request from all, or nothing. Returns
+    /// `None`, with nothing taken, if the store cannot lease this plan: by default, no store can. See
+    /// [`lease`](crate::lease).
+    fn lease(
+        &self,
+        _plan: &Plan<'_>,
+        _wanted: &WantedLease,
+    ) -> impl Future<Output = Result<Option<LeaseReply>, StoreError>> + Send {
+        ready(Ok(None))
+    }
+
     /// Does the store's periodic work, such as probing a lost store. Call it about once a second. Does nothing
     /// for stores that need none.
     fn maintain(&self) -> impl Future<Output = ()> + Send {
@@ -164,6 +176,13 @@ macro_rules! forward {
             }
             async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
                 S::list(self, listing).await
+            }
+            async fn lease(
+                &self,
+                plan: &Plan<'_>,
+                wanted: &WantedLease,
+            ) -> Result<Option<LeaseReply>, StoreError> {
+                S::lease(self, plan, wanted).await
             }
             async fn maintain(&self) {
                 S::maintain(self).await;

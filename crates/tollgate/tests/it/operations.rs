@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate::lease::WantedLease;
 use tollgate::{Key, ManualClock, MemoryStore, Plan, Status, Take};
 use tollgate_testkit::answer::{Answer, Operation};
 use tollgate_testkit::conformance::{permit_id, permit_on};
@@ -18,6 +19,11 @@ pub(crate) fn apply(
         Operation::Refund { cost } => store.refund(&plan(cost)),
         Operation::Debit { cost, age_us } => {
             store.debit(&plan(cost), Duration::from_micros(age_us))
+        }
+        Operation::Lease { cost, amount, hold_us } => {
+            let wanted = WantedLease::new([(cost, amount)], Duration::from_micros(hold_us));
+            let reply = store.lease(&plan(cost), &wanted).unwrap();
+            return Answer::from_grant(key.limit(), &reply.takes()[0]);
         }
         Operation::Hold { cost, permit } => store.take(&plan(cost).with_permit(permit_id(permit))),
         Operation::Release { permit } => {

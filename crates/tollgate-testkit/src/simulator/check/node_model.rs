@@ -198,6 +198,7 @@ fn allowed(capacity: u64) -> Answer {
         count: 0,
         remaining: capacity,
         reset_after_us: 0,
+        granted: 0,
     }
 }
 
@@ -208,5 +209,6 @@ fn denied(capacity: u64) -> Answer {
         count: capacity,
         remaining: 0,
         reset_after_us: 0,
+        granted: 0,
     }
 }

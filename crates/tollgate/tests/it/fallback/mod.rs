@@ -111,6 +111,11 @@ impl Fixture for Healthy {
     fn set_now(&self, now: Timestamp) {
         self.clock.set(now);
     }
+
+    /// The shared store of a node leases, not its fallback.
+    fn can_lease(&self) -> bool {
+        false
+    }
 }
 
 fn healthy() -> Healthy {

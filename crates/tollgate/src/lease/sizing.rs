@@ -1,0 +1,64 @@
+//! Sizes of leases: how much of the demand of a plan one lease covers.
+
+/// The whole demand within the time of a lease.
+const WHOLE: u64 = 1024;
+
+/// Maximum part. A lease that covers more would often end before it is spent, even if the demand is steady.
+const MAX_PART: u64 = WHOLE / 2;
+
+/// Minimum part. A smaller lease saves few calls, and little would be lost with it.
+const MIN_PART: u64 = WHOLE / 24;
+
+/// Part of the first lease.
+const FIRST_PART: u64 = WHOLE / 8;
+
+/// The part of a node's demand within the time of a lease that one lease covers.
+///
+/// What a node does not spend is lost, so the part depends on what happened to the last leases. It grows by a 64th with
+/// each lease that is spent, and falls to a quarter if nothing of a lease is. A node with steady demand comes to need about two calls
+/// in the time of a lease. Where demand moves from node to node every second, a lease comes to be worth a few hundredths
+/// of a second, so that little is lost with each move.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LeasePart(u64);
+
+impl LeasePart {
+    pub(super) const fn new() -> Self {
+        Self(FIRST_PART)
+    }
+
+    /// Returns the amount to request after a node took `recent` within the time of a lease.
+    pub(super) const fn of(self, recent: u64) -> u64 {
+        recent.saturating_mul(self.0) / WHOLE
+    }
+
+    /// A lease was spent.
+    pub(super) fn spent(&mut self) {
+        self.0 = MAX_PART.min(self.0 + (self.0 / 64).max(1));
+    }
+
+    /// A lease ended with this much left.
+    pub(super) fn ended(&mut self, left: u64, granted: u64) {
+        let cut = u128::from(self.0) * 3 * u128::from(left) / (4 * u128::from(granted.max(1)));
+        let cut = u64::try_from(cut).unwrap_or(self.0);
+        self.0 = MIN_PART.max(self.0.saturating_sub(cut));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn part_follows_what_happened_to_the_last_leases() {
+        let mut part = LeasePart::new();
+        assert_eq!(part.of(800), 100);
+        part.ended(32, 96);
+        assert_eq!(part.of(800), 75, "a third was lost, so a quarter less");
+        part.ended(100, 100);
+        assert_eq!(part.of(1024), 42);
+        (0..200).for_each(|_| part.spent());
+        assert_eq!(part.of(800), 400, "at most half of the demand");
+        (0..200).for_each(|_| part.ended(1, 1));
+        assert_eq!(part.of(2400), 98);
+    }
+}

@@ -1,0 +1,299 @@
+//! The lease table of a node: what it requests, spends, refunds and ends.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tollgate::lease::{LeaseOutcome, LeaseRequest, LeaseTable, LeaseTime};
+use tollgate::{
+    Decision, Key, LeaseSize, Limit, ManualClock, MemoryStore, Plan, Quota, Source, Subject, Take,
+    Timestamp,
+};
+
+/// A node with its own store. Only the test moves its clocks.
+struct Node {
+    table: LeaseTable,
+    store: MemoryStore<ManualClock>,
+    now: LeaseTime,
+}
+
+impl Node {
+    fn new() -> Self {
+        let table = LeaseTable::new(1000);
+        table.enable();
+        let store = MemoryStore::builder().clock(ManualClock::new()).build();
+        Self { table, store, now: at(0, 0) }
+    }
+
+    fn spend<'a>(&self, plan: &Plan<'a>) -> LeaseOutcome<'a> {
+        self.table.spend(plan, Timestamp::EPOCH, self.now)
+    }
+
+    /// Spends, and expects a request to the store.
+    fn request(&self, plan: &Plan<'_>) -> LeaseRequest {
+        match self.spend(plan) {
+            LeaseOutcome::Request(request) => request,
+            outcome => panic!("{outcome:?} is not a request"),
+        }
+    }
+
+    /// Leases, and expects a grant.
+    fn lease(&self, plan: &Plan<'_>) -> u64 {
+        self.finish(plan, self.request(plan))
+    }
+
+    fn finish(&self, plan: &Plan<'_>, request: LeaseRequest) -> u64 {
+        let reply = self.store.lease(plan, request.wanted()).unwrap();
+        request.finish(Some(&reply));
+        reply.takes()[0].amount
+    }
+
+    /// Returns the decision of a lease, if one pays.
+    fn decided<'a>(&self, plan: &Plan<'a>) -> Option<Decision<'a>> {
+        match self.spend(plan) {
+            LeaseOutcome::Decided(decision, _) => Some(decision),
+            _ => None,
+        }
+    }
+}
+
+/// Readings of the monotonic and the wall clock, in milliseconds.
+fn at(monotonic: u64, wall: u64) -> LeaseTime {
+    let wall = Duration::from_secs(1_000_000) + Duration::from_millis(wall);
+    LeaseTime::new(Duration::from_millis(monotonic), wall)
+}
+
+/// A limit of 1000 per minute with leases of 100.
+fn limit() -> Limit {
+    let size = LeaseSize::Fixed(NonZeroU32::new(100).unwrap());
+    Limit::token_bucket(Quota::per_minute(1000)).unwrap().with_lease(size)
+}
+
+fn plan<'a>(subject: &'a Subject, limit: &'a Limit, cost: u64) -> Plan<'a> {
+    Plan::new([Take::new(Key::new(subject, limit), cost)]).unwrap()
+}
+
+#[test]
+fn lease_ends_when_either_clock_says_so() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let is_live_at = |now| {
+        let mut node = Node::new();
+        assert_eq!(node.lease(&plan), 100);
+        node.now = now;
+        let is_live = node.decided(&plan).is_some();
+        let dropped = node.table.stats(node.now).dropped;
+        assert_eq!(dropped, if is_live { 0 } else { 99 });
+        is_live
+    };
+    assert!(is_live_at(at(0, 0)) && is_live_at(at(998, 998)));
+    assert!(!is_live_at(at(999, 999)), "a thousandth early, for a slow clock");
+    assert!(!is_live_at(at(1000, 0)), "the monotonic clock");
+    assert!(!is_live_at(at(0, 1000)), "a suspended machine");
+    let mut node = Node::new();
+    let _ = node.lease(&plan);
+    node.now = LeaseTime::new(Duration::from_millis(1), Duration::from_secs(999_999));
+    assert!(node.decided(&plan).is_none(), "a wall clock that was set back");
+}
+
+#[test]
+fn events_end_leases_that_are_held_or_requested() {
+    let (limit, subject, other) = (limit(), Subject::of(["k"]), Subject::of(["other"]));
+    let (plan, other) = (plan(&subject, &limit, 1), plan(&other, &limit, 1));
+    let events: [fn(&LeaseTable); 3] = [
+        |table| table.end_subject(":k"),
+        LeaseTable::end_all,
+        |table| {
+            table.disable();
+            table.enable();
+        },
+    ];
+    for (number, end) in events.into_iter().enumerate() {
+        let node = Node::new();
+        let _ = (node.lease(&plan), node.lease(&other));
+        assert!(node.decided(&plan).is_some());
+        end(&node.table);
+        let request = node.request(&plan);
+        assert_eq!(node.decided(&other).is_some(), number == 0, "other subjects");
+        end(&node.table);
+        assert_eq!(node.finish(&plan, request), 100);
+        assert!(node.decided(&plan).is_none(), "granted before the event");
+    }
+    let node = Node::new();
+    let request = node.request(&plan);
+    node.table.disable();
+    let _ = node.finish(&plan, request);
+    assert!(matches!(node.spend(&plan), LeaseOutcome::NotLeased), "without a subscription");
+}
+
+#[test]
+fn dropped_request_pauses_requests_for_a_quarter_of_the_time() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let mut node = Node::new();
+    let request = node.request(&plan);
+    assert!(matches!(node.spend(&plan), LeaseOutcome::NotLeased), "only one request at a time");
+    drop(request);
+    assert_eq!(node.table.stats(node.now).not_granted, 1);
+    node.now = at(249, 249);
+    assert!(matches!(node.spend(&plan), LeaseOutcome::NotLeased));
+    node.now = at(250, 250);
+    assert_eq!(node.lease(&plan), 100);
+}
+
+#[test]
+fn next_lease_is_requested_before_the_first_is_spent() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let node = Node::new();
+    assert_eq!(node.lease(&plan), 100);
+    let mut requests = Vec::new();
+    for _ in 0..80 {
+        let LeaseOutcome::Decided(_, request) = node.spend(&plan) else { panic!("leased") };
+        requests.extend(request);
+    }
+    assert_eq!(requests.len(), 1, "one request, when a quarter is left");
+    let request = requests.remove(0);
+    assert_eq!(request.wanted().costs(), [0], "no caller waits for it");
+    let second = node.finish(&plan, request);
+    let mut spent = 81;
+    while let LeaseOutcome::Decided(_, request) = node.spend(&plan) {
+        spent += 1;
+        drop(request);
+    }
+    assert_eq!(spent, 100 + second);
+    let stats = node.table.stats(node.now);
+    assert_eq!((stats.grants, stats.granted, stats.spent), (2, 100 + second, 100 + second));
+    assert_eq!((stats.dropped, stats.decisions), (0, 99 + second));
+}
+
+#[test]
+fn refund_returns_only_what_was_spent() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let (one, five) = (plan(&subject, &limit, 1), plan(&subject, &limit, 5));
+    let mut node = Node::new();
+    let refund = |node: &Node, plan: &Plan<'_>| {
+        let decision = node.table.refund(plan, Timestamp::EPOCH, node.now);
+        decision.map(|decision| decision.statuses()[0].remaining())
+    };
+    assert_eq!(refund(&node, &one), None, "no lease");
+    let _ = node.lease(&one);
+    let before = node.decided(&one).unwrap().statuses()[0].remaining();
+    assert_eq!(refund(&node, &five), None, "more than was spent");
+    assert_eq!(refund(&node, &one), Some(before + 1));
+    assert_eq!(node.table.stats(node.now).spent, 1);
+    node.now = at(1000, 1000);
+    assert_eq!(refund(&node, &one), None, "the lease has ended");
+}
+
+#[test]
+fn number_of_leased_plans_is_bounded_and_idle_plans_make_room() {
+    let limit = limit();
+    let mut node = Node::new();
+    node.table = LeaseTable::new(16);
+    node.table.enable();
+    let lease_all = |node: &Node, prefix: &str| {
+        let mut leased = 0;
+        for number in 0..400 {
+            let subject = Subject::of([format!("{prefix}{number}")]);
+            let plan = plan(&subject, &limit, 1);
+            if let LeaseOutcome::Request(request) = node.spend(&plan) {
+                leased += u64::from(node.finish(&plan, request) > 0);
+            }
+        }
+        leased
+    };
+    let first = lease_all(&node, "a");
+    assert!((8..=16).contains(&first), "{first} leased plans");
+    assert_eq!(node.table.stats(node.now).held, first);
+    assert_eq!(lease_all(&node, "a"), 0, "no space");
+    node.now = at(5000, 5000);
+    let later = lease_all(&node, "b");
+    assert!((8..=16).contains(&later), "{later} leased plans");
+}
+
+#[test]
+fn rare_plans_are_not_leased_automatically() {
+    let limit = limit().with_lease(LeaseSize::Auto);
+    let subject = Subject::of(["k"]);
+    let plan = plan(&subject, &limit, 1);
+    let mut node = Node::new();
+    for second in 0..20 {
+        node.now = at(second * 1000, second * 1000);
+        for _ in 0..15 {
+            assert!(matches!(node.spend(&plan), LeaseOutcome::NotLeased));
+        }
+    }
+    assert!(matches!(node.spend(&plan), LeaseOutcome::Request(_)));
+}
+
+#[test]
+fn plan_may_have_other_costs_each_time() {
+    let limit = limit().with_lease(LeaseSize::Auto);
+    let subject = Subject::of(["k"]);
+    let mut node = Node::new();
+    let cost = |cost| plan(&subject, &limit, cost);
+    for _ in 0..15 {
+        assert!(node.decided(&cost(3)).is_none());
+    }
+    let request = node.request(&cost(3));
+    assert_eq!(request.wanted().costs(), [3]);
+    let granted = node.finish(&cost(3), request);
+    assert_eq!(granted, 6, "an eighth of 48");
+    assert!(node.decided(&cost(4)).is_none(), "more than is left");
+    assert!(node.decided(&cost(3)).is_some());
+    assert!(node.decided(&cost(1)).is_none());
+    // The next request asks for a part of what was taken, whatever the last plan costs.
+    node.now = at(1000, 1000);
+    assert_eq!(node.request(&cost(1)).wanted().amounts(), [56 * 130 / 1024]);
+}
+
+/// What is left of a lease may be less than any plan costs.
+#[test]
+fn rest_of_a_lease_does_not_prevent_the_next_one() {
+    let size = LeaseSize::Fixed(NonZeroU32::new(100).unwrap());
+    let limit = Limit::token_bucket(Quota::per_minute(100_000)).unwrap().with_lease(size);
+    let subject = Subject::of(["k"]);
+    let plan = plan(&subject, &limit, 3);
+    let node = Node::new();
+    let _ = node.lease(&plan);
+    for number in 0..150 {
+        match node.spend(&plan) {
+            LeaseOutcome::Decided(_, None) => {}
+            LeaseOutcome::Decided(_, Some(request)) => assert!(node.finish(&plan, request) > 0),
+            outcome => panic!("{outcome:?} of request {number}"),
+        }
+    }
+}
+
+#[test]
+fn decision_shows_what_the_store_and_the_leases_have_left() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let mut node = Node::new();
+    assert_eq!(node.lease(&plan), 100);
+    let in_store = node.store.stats(&Key::new(&subject, &limit));
+    node.now = at(500, 500);
+    let decision = node.decided(&plan).unwrap();
+    let status = &decision.statuses()[0];
+    assert_eq!(decision.source(), Source::Lease);
+    assert_eq!(status.remaining(), in_store.remaining() + 98);
+    assert_eq!(status.count() + status.remaining(), 1000);
+    assert_eq!(status.reset_after(), in_store.reset_after() - Duration::from_millis(500));
+}
+
+#[test]
+fn plan_of_two_limits_is_spent_from_both_or_none() {
+    let daily = Limit::fixed_window(Quota::per_day(40)).unwrap().named("daily").unwrap();
+    let daily = daily.with_lease(LeaseSize::Fixed(NonZeroU32::new(16).unwrap()));
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let keys = [Key::new(&subject, &limit), Key::new(&subject, &daily)];
+    let plan = Plan::new(keys.map(|key| Take::new(key, 1))).unwrap();
+    let node = Node::new();
+    let request = node.request(&plan);
+    let reply = node.store.lease(&plan, request.wanted()).unwrap();
+    // A quarter of 40 is 10 of the wanted 16, so 63 of the wanted 100.
+    assert_eq!(reply.takes().iter().map(|take| take.amount).collect::<Vec<_>>(), [63, 10]);
+    request.finish(Some(&reply));
+    let decided = (0..20).filter(|_| node.decided(&plan).is_some()).count();
+    assert_eq!(decided, 9);
+}
