@@ -1,5 +1,6 @@
 -- Leases: quota that a node takes in advance and spends within `hold` microseconds. Mirrors lease/amounts.rs and
 -- memory/lease.rs.
+
 -- A lease takes at most this part of what is left, so that the last quota is not stranded on one node.
 local LEASED_PART = 4
 

@@ -19,7 +19,7 @@ use tollgate_redis::RedisStore;
 use tollgate_testkit::proxy::Proxy;
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::admission_bounds::{Admissions, Bound};
+use crate::admission_log::{Admissions, Bound};
 use crate::fixture::{block_on, in_order};
 
 /// The environment variable with the work of a worker process.

@@ -3,15 +3,18 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use tollgate::lease::WantedLease;
 use tollgate::{
     Decision, Key, LeaseSize, Limit, Plan, Quota, Source, Store, Subject, Take, Timestamp,
 };
-use tollgate_redis::RedisStore;
+use tollgate_redis::{RedisStore, Scripting};
+use tollgate_testkit::conformance::Fixture;
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::eventually;
 
 use crate::fixture::{
-    block_on, builder, builder_at, limits_of_each_algorithm, plan, script_calls, shared_cluster,
+    Timed, block_on, builder, builder_at, limits_of_each_algorithm, plan, script_calls,
+    shared_cluster,
 };
 
 /// Limits of each algorithm with leases, with windows of a century. Concurrency limits are never leased.
@@ -166,8 +169,15 @@ fn reset_pause_and_refund_end_leases_on_every_node() {
         take_until_leased(&store, &subject, &limit);
         end(&other);
         let started = Instant::now();
-        eventually(what, || store.lease_stats().held == 0);
-        assert!(started.elapsed() < Duration::from_millis(1500), "{what}");
+        let (mut last_poll, mut longest_gap) = (started, Duration::ZERO);
+        eventually(what, || {
+            longest_gap = longest_gap.max(last_poll.elapsed());
+            last_poll = Instant::now();
+            store.lease_stats().held == 0
+        });
+        // On a busy machine this thread may not run for a while.
+        let elapsed = started.elapsed();
+        assert!(elapsed < Duration::from_millis(1500) + 4 * longest_gap, "{what}: {elapsed:?}");
     };
     ends("a reset ends the lease", &|other| block_on(other.reset(&key)).unwrap());
     ends("a refund ends the lease", &|other| {
@@ -248,39 +258,26 @@ fn fixed_size_and_disabled_leases() {
 /// meanwhile must not count twice: at most burst + rate × time.
 #[test]
 fn refill_is_not_counted_twice() {
-    let server = Server::start(Flavor::Redis);
-    let (holder, other) = (builder(&server).build(), builder(&server).build());
-    let size = LeaseSize::Fixed(NonZeroU32::new(1500).unwrap());
-    let bucket = Limit::token_bucket(Quota::per_second(1000).burst(8000)).unwrap();
-    let (limit, exact) = (bucket.clone().with_lease(size), bucket);
-    let mut attempts = 0;
-    eventually("a lease is spent near its end", || {
-        attempts += 1;
-        let subject = Subject::of([format!("refill{attempts}")]);
-        // The first take leases; the lease lasts a second.
-        let leased_at = Instant::now();
-        assert!(take(&holder, &subject, &limit).is_allowed());
-        while leased_at.elapsed() < Duration::from_millis(800) {
-            std::thread::yield_now();
-        }
-        let (begun, mut admitted, mut leased) = (Instant::now(), 0_u32, 0);
+    for flavor in Flavor::ALL {
+        let timed = Timed::new(flavor, Scripting::Auto);
+        let (store, start) = (timed.store(), Timestamp::from_micros(1_700_000_000_000_000));
+        let bucket = Limit::token_bucket(Quota::per_second(1000).burst(8000)).unwrap();
+        let limit = bucket.clone().with_lease(LeaseSize::Auto);
+        let subject = Subject::of(["refill"]);
+        timed.set_now(start);
+        let wanted = WantedLease::new([(1, 1500)], limit.lease_hold().unwrap());
+        let reply = block_on(store.lease(&plan(&subject, &limit, 1), &wanted)).unwrap().unwrap();
+        let leased = reply.takes()[0].amount;
+        assert_eq!(leased, 1500);
+        timed.set_now(start + Duration::from_millis(999));
+        let mut admitted = leased;
         for cost in [100, 1] {
-            while block_on(other.take(&plan(&subject, &exact, u64::from(cost))))
-                .unwrap()
-                .is_allowed()
-            {
+            while block_on(store.take(&plan(&subject, &bucket, cost))).unwrap().is_allowed() {
                 admitted += cost;
             }
         }
-        for _ in 0..1499 {
-            let decision = take(&holder, &subject, &limit);
-            admitted += u32::from(decision.is_allowed());
-            leased += u32::from(decision.source() == Source::Lease);
-        }
-        let max = 8000.0 + 1000.0 * begun.elapsed().as_secs_f64() + 1.0;
-        assert!(f64::from(admitted) <= max, "{admitted} admitted, at most {max}");
-        leased > 1000
-    });
+        assert!(admitted <= 8000, "{flavor}: {admitted} of 8000 at one time");
+    }
 }
 
 #[test]

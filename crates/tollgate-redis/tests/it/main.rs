@@ -9,7 +9,7 @@
 )]
 
 mod acl;
-mod admission_bounds;
+mod admission_log;
 mod bucket_expiry;
 mod cluster_down;
 mod cluster_fixture;

@@ -45,7 +45,7 @@ impl<'o, 'p> ExplainResponse<'o, 'p> {
         Self {
             answer,
             rules: Rules(explanation.tried),
-            takes: Takes(*explanation, max_distribution, Vec::new()),
+            takes: Takes { explanation: *explanation, max_distribution, leased: Vec::new() },
             override_: None,
             overrides: Vec::new(),
         }
@@ -53,7 +53,7 @@ impl<'o, 'p> ExplainResponse<'o, 'p> {
 
     /// Sets what this node has leased of each take.
     pub(crate) fn with_leased(mut self, leased: &[u64]) -> Self {
-        self.takes.2 = leased.to_vec();
+        self.takes.leased = leased.to_vec();
         self
     }
 
@@ -104,8 +104,14 @@ impl Serialize for Rules<'_> {
     }
 }
 
+/// The takes of an explanation.
 #[derive(Debug)]
-struct Takes<'o, 'p>(Explanation<'o, 'p>, Distributed, Vec<u64>);
+struct Takes<'o, 'p> {
+    explanation: Explanation<'o, 'p>,
+    max_distribution: Distributed,
+    /// What this node has leased of each take; may be empty.
+    leased: Vec<u64>,
+}
 
 /// A take of a limit, with its state before and after.
 #[derive(Debug, Serialize)]
@@ -160,15 +166,15 @@ struct Figures {
 
 impl Serialize for Takes<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Explanation { now, outcome, .. } = self.0;
+        let Explanation { now, outcome, .. } = self.explanation;
         let statuses = now.statuses().iter().zip(outcome.decision.statuses());
-        let leased = self.2.iter().map(|leased| Some(*leased).filter(|leased| *leased > 0));
+        let leased = self.leased.iter().map(|leased| Some(*leased).filter(|leased| *leased > 0));
         let leased = leased.chain(iter::repeat(None));
         let takes = outcome.plan.takes().iter().zip(statuses).zip(leased);
         serializer.collect_seq(takes.map(|((take, (before, after)), leased)| {
             let shadow = now.shadow_decision();
             let shadow = shadow.and_then(|shadow| find_status(shadow.statuses(), before));
-            let distributed = take.distribution().distributed.min(self.1).as_str();
+            let distributed = take.distribution().distributed.min(self.max_distribution).as_str();
             let shadow = shadow.map(ShadowStatus::new);
             TakeView { distributed, shadow, leased, ..TakeView::new(take, before, after) }
         }))

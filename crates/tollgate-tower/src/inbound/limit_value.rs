@@ -1,10 +1,8 @@
-//! Header values of capacities, which are the same in every response of a limit and kept for the life of the program.
+//! Header values of capacities: the same in every response of a limit, so they are formatted once and shared.
 
 use std::sync::OnceLock;
 
 use http::HeaderValue;
-
-use super::number_value::EMPTY;
 
 /// Number of places for values: a prime, so that round numbers do not share a place.
 const PLACES: usize = 61;
@@ -18,15 +16,8 @@ static KEPT: [OnceLock<(u64, HeaderValue)>; PLACES] = [const { OnceLock::new() }
 pub(super) fn limit_value(capacity: u64) -> Option<HeaderValue> {
     #[expect(clippy::cast_possible_truncation, reason = "the remainder is small")]
     let place = KEPT.get((capacity % PLACES as u64) as usize)?;
-    let (kept, value) = place.get_or_init(|| (capacity, static_value(capacity)));
+    let (kept, value) = place.get_or_init(|| (capacity, HeaderValue::from(capacity)));
     (*kept == capacity).then(|| value.clone())
-}
-
-/// Returns a value whose clones need no count of references.
-#[cold]
-fn static_value(capacity: u64) -> HeaderValue {
-    let text: &'static str = Box::leak(capacity.to_string().into_boxed_str());
-    HeaderValue::from_maybe_shared(bytes::Bytes::from_static(text.as_bytes())).unwrap_or(EMPTY)
 }
 
 #[cfg(test)]

@@ -214,8 +214,19 @@ impl TokenBucket {
 
     #[inline(always)]
     const fn reply(&self, wait: Wait, deficit: u64) -> Reply {
-        let remaining = self.burst - deficit.div_ceil(self.grains);
-        Reply { wait, remaining, reset_after: deficit.div_ceil(self.give) }
+        Reply { wait, remaining: self.remaining(deficit), reset_after: self.reset_after(deficit) }
+    }
+
+    /// Returns the whole tokens that are left with this deficit.
+    #[inline(always)]
+    pub(crate) const fn remaining(&self, deficit: u64) -> u64 {
+        self.burst - deficit.div_ceil(self.grains)
+    }
+
+    /// Returns the microseconds until a bucket with this deficit is full, rounded up.
+    #[inline(always)]
+    pub(crate) const fn reset_after(&self, deficit: u64) -> u64 {
+        deficit.div_ceil(self.give)
     }
 }
 

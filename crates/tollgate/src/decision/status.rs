@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::algorithm::{BucketTake, Reply, Verdict};
+use crate::algorithm::{BucketTake, Reply, TokenBucket, Verdict};
 use crate::limit::Limit;
 use crate::plan::Mode;
 
@@ -100,13 +100,11 @@ impl<'a> Status<'a> {
 
     /// Verdict and figures.
     pub(crate) const fn reply(&self) -> Reply {
-        match self.outcome {
-            Outcome::Reply(reply) => reply,
-            Outcome::Bucket(take) => match self.limit.parameters().as_token_bucket() {
-                Some(parameters) => parameters.reply_to(take),
-                // Unreachable: only token buckets have this outcome.
-                None => Reply::NEVER,
-            },
+        match (self.outcome, self.bucket_take()) {
+            (Outcome::Reply(reply), _) => reply,
+            (Outcome::Bucket(take), Some((bucket, _))) => bucket.reply_to(take),
+            // Unreachable: only token buckets have this outcome.
+            (Outcome::Bucket(_), None) => Reply::NEVER,
         }
     }
 
@@ -164,18 +162,35 @@ impl<'a> Status<'a> {
     /// Quota used now.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.capacity() - self.reply().remaining()
+        self.capacity() - self.remaining()
     }
 
     /// Quota that can be taken now.
     #[must_use]
+    #[inline]
     pub const fn remaining(&self) -> u64 {
-        self.reply().remaining()
+        match self.bucket_take() {
+            Some((bucket, take)) => bucket.remaining(take.deficit()),
+            None => self.reply().remaining(),
+        }
     }
 
     /// Time until the limit is full again.
     #[must_use]
+    #[inline]
     pub const fn reset_after(&self) -> Duration {
-        self.reply().reset_after()
+        match self.bucket_take() {
+            Some((bucket, take)) => Duration::from_micros(bucket.reset_after(take.deficit())),
+            None => self.reply().reset_after(),
+        }
+    }
+
+    /// Returns a take whose figures are not computed yet, and the parameters of its bucket.
+    #[inline]
+    const fn bucket_take(&self) -> Option<(&'a TokenBucket, BucketTake)> {
+        match (self.outcome, self.limit.parameters().as_token_bucket()) {
+            (Outcome::Bucket(take), Some(bucket)) => Some((bucket, take)),
+            _ => None,
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Bounds of admissions: what an algorithm guarantees for every interval.
+//! Logs of admissions by several processes, and what an algorithm guarantees for every interval of them. Times are late by an
+//! unknown latency; `tollgate_testkit::admission_bound` checks exact times.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
