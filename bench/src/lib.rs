@@ -7,7 +7,7 @@
 //!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
 //! - [`auth`] measures forward auth behind nginx, with the same load generator.
 //! - [`growth`] measures how the time of a decision grows with the number of keys, rules, limits and threads.
-//! - [`instructions`] counts the instructions of six paths and compares them with a committed baseline.
+//! - [`instructions`] counts the instructions of eight paths and compares them with a committed baseline.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
 //! - [`replay`] measures `tollgate replay` on a generated access log.

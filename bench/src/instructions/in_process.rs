@@ -11,6 +11,7 @@ use tollgate_tower::RateLimitLayer;
 use tower_service::Service;
 
 use super::path::GuardedPath;
+use super::redis_store;
 use crate::keys::{KeyFormat, KeyText};
 use crate::layer::candidate::request;
 use crate::{Outcome, limiter};
@@ -33,6 +34,8 @@ pub fn run(path: GuardedPath, decisions: u32) -> Outcome<()> {
         GuardedPath::LocalTake => local_take(decisions),
         GuardedPath::PolicyPlan => policy_plan(decisions),
         GuardedPath::TowerLayer => tower_layer(decisions),
+        GuardedPath::RedisTake => redis_store::take(decisions),
+        GuardedPath::LeaseTake => redis_store::take_leased(decisions),
         GuardedPath::HttpCheck | GuardedPath::RespThrottle => {
             Err(format!("{path} runs in a server").into())
         }

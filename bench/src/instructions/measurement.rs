@@ -54,7 +54,9 @@ impl Programs {
             GuardedPath::LocalCheck
             | GuardedPath::LocalTake
             | GuardedPath::PolicyPlan
-            | GuardedPath::TowerLayer => self.count_in_process(path, decisions),
+            | GuardedPath::TowerLayer
+            | GuardedPath::RedisTake
+            | GuardedPath::LeaseTake => self.count_in_process(path, decisions),
         }
     }
 

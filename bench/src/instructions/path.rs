@@ -15,6 +15,10 @@ pub enum GuardedPath {
     PolicyPlan,
     /// The Tower layer with one limit and response headers, in front of an axum route.
     TowerLayer,
+    /// `RedisStore::take` of a limit without leases.
+    RedisTake,
+    /// `RedisStore::take` from a lease.
+    LeaseTake,
     /// `POST /check` of `tollgate serve`.
     HttpCheck,
     /// `CL.THROTTLE` of `tollgate serve`, in pipelines of 16.
@@ -23,11 +27,13 @@ pub enum GuardedPath {
 
 impl GuardedPath {
     /// All paths, in the order of the table.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::LocalCheck,
         Self::LocalTake,
         Self::PolicyPlan,
         Self::TowerLayer,
+        Self::RedisTake,
+        Self::LeaseTake,
         Self::HttpCheck,
         Self::RespThrottle,
     ];
@@ -40,6 +46,8 @@ impl GuardedPath {
             Self::LocalTake => "local_take",
             Self::PolicyPlan => "policy_plan",
             Self::TowerLayer => "tower_layer",
+            Self::RedisTake => "redis_take",
+            Self::LeaseTake => "lease_take",
             Self::HttpCheck => "http_check",
             Self::RespThrottle => "resp_throttle",
         }
@@ -61,7 +69,8 @@ impl GuardedPath {
         match self {
             Self::LocalCheck | Self::LocalTake | Self::PolicyPlan => [20_000, 60_000],
             Self::TowerLayer => [10_000, 20_000],
-            Self::HttpCheck => [2_000, 12_000],
+            Self::RedisTake | Self::HttpCheck => [2_000, 12_000],
+            Self::LeaseTake => [20_000, 120_000],
             Self::RespThrottle => [16_000, 96_000],
         }
     }

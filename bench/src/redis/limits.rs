@@ -25,29 +25,33 @@ pub enum Limits {
     FixedWindow,
     /// Two token buckets of the same subject, in one plan.
     TwoLimits,
+    /// Five token buckets of the same subject, in one plan.
+    FiveLimits,
     /// Two token buckets of two subjects, which are in two slots of a cluster.
     TwoSubjects,
 }
 
 impl Limits {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TokenBucket,
         Self::RefillingBucket,
         Self::SlidingWindow,
         Self::SlidingCounter,
         Self::FixedWindow,
         Self::TwoLimits,
+        Self::FiveLimits,
         Self::TwoSubjects,
     ];
 
     /// The kinds with one subject.
-    pub const OF_ONE_KEY: [Self; 5] = [
+    pub const OF_ONE_KEY: [Self; 6] = [
         Self::TokenBucket,
         Self::SlidingWindow,
         Self::SlidingCounter,
         Self::FixedWindow,
         Self::TwoLimits,
+        Self::FiveLimits,
     ];
 
     /// The name on the command line. Names of algorithms are those in policies.
@@ -60,6 +64,7 @@ impl Limits {
             Self::SlidingCounter => "sliding_counter",
             Self::FixedWindow => "fixed_window",
             Self::TwoLimits => "two_limits",
+            Self::FiveLimits => "five_limits",
             Self::TwoSubjects => "two_subjects",
         }
     }
@@ -101,6 +106,9 @@ impl Limits {
             Self::SlidingWindow => vec![Limit::sliding_window(window)?],
             Self::SlidingCounter => vec![Limit::sliding_counter(window)?],
             Self::FixedWindow => vec![Limit::fixed_window(window)?],
+            Self::FiveLimits => {
+                (1..=5).map(|part| bucket(PERIOD / part)).collect::<Result<Vec<Limit>, _>>()?
+            }
             Self::TwoLimits | Self::TwoSubjects => vec![bucket(PERIOD / 2)?, bucket(PERIOD)?],
         })
     }

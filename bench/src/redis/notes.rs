@@ -74,8 +74,8 @@ pub(super) fn leases(scale: &Scale) -> String {
 pub(super) fn algorithms(scale: &Scale) -> String {
     let [callers, _] = scale.callers;
     format!(
-        "{callers} callers, {} random keys, every request is allowed. *Two limits* are two token \
-         buckets of the same key, decided together.",
+        "{callers} callers, {} random keys, every request is allowed. *Two limits* and *five \
+         limits* are token buckets of the same key, decided together.",
         short_count(scale.keys),
     )
 }

@@ -42,7 +42,7 @@ pub struct Task {
 /// The options, with their defaults last.
 pub const OPTIONS: &str = "--url redis://HOST:PORT|redis+cluster://HOST:PORT,… [--callers 64] [--seconds 5 | --fill] [--warm-up 1] \
     [--keys 100000] [--first 0] [--burst NUMBER] \
-    [--algorithm sliding_window|sliding_counter|fixed_window|two_limits|two_subjects|refilling_bucket|token_bucket] \
+    [--algorithm sliding_window|sliding_counter|fixed_window|two_limits|five_limits|two_subjects|refilling_bucket|token_bucket] \
     [--way remembering|leasing|multiplexed|pool|cell|tollgate]";
 
 impl Task {

@@ -1,5 +1,5 @@
 -- Calendar window. Mirrors AlignedWindow in fixed_window.rs. State: last, used, end.
-local calendar_window = { size = 21 }
+local calendar_window = { letter = 'a', size = 21 }
 
 -- Redis has no calendar: the node sends three windows around its estimate of the server time, as four boundaries.
 function calendar_window.limit(call, at)
@@ -63,7 +63,8 @@ function calendar_window.step(s, l, op, cost, age)
   if repaired or used ~= before then
     s.last, s.used, s.stop, s.dirty = last, used, stop, true
   end
-  return wait, max(0, l.count - used), used > 0 and left or 0
+  -- A negative remaining amount is a debt.
+  return wait, l.count - used, used > 0 and left or 0
 end
 
 calendar_window.open, calendar_window.write = open_string, write_string

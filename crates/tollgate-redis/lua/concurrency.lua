@@ -233,6 +233,9 @@ local function slots_wait(s, l, cost)
   return last - now
 end
 
+-- The longest time for which a reservation holds its slots, while it takes them.
+local hold_ttl
+
 -- `extra` is the permit of a take or the age of a debit.
 function concurrency.step(s, l, op, cost, extra)
   -- A slot with a longer ttl than the current one, perhaps set by mistake, must not block others until then.
@@ -242,7 +245,7 @@ function concurrency.step(s, l, op, cost, extra)
     wait = slots_wait(s, l, cost)
     if op == TAKE and wait == 0 and cost > 0 then
       slots_drop(s)
-      slots_insert(s, { permit = extra or NO_PERMIT, since = now, till = now + l.ttl, cost = cost })
+      slots_insert(s, { permit = extra or NO_PERMIT, since = now, till = now + min(l.ttl, hold_ttl or l.ttl), cost = cost })
     end
   elseif op == DEBIT then
     cost = min(cost, max(0, l.count - slots_used(s)))

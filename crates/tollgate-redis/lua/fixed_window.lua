@@ -1,5 +1,5 @@
 -- Fixed window. Mirrors FixedWindow in fixed_window.rs. State: opened, last, used, length.
-local fixed_window = { size = 28 }
+local fixed_window = { letter = 'f', size = 28 }
 
 function fixed_window.limit(call, at)
   local count, length, after = decode('>I7I7', call, at)
@@ -64,7 +64,8 @@ function fixed_window.step(s, l, op, cost, age)
   if repaired or used ~= before then
     s.opened, s.last, s.used, s.length, s.dirty = opened, last, used, length, true
   end
-  return wait, max(0, l.count - used), used > 0 and left or 0
+  -- A negative remaining amount is a debt.
+  return wait, l.count - used, used > 0 and left or 0
 end
 
 fixed_window.open, fixed_window.write = open_string, write_string

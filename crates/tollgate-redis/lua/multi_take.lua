@@ -40,12 +40,11 @@ local function multi_take()
   -- Peeks at every key, then takes from all of them or from none.
   local function take_all(takes, permit)
     peek_all(takes)
-    local allowed = {}
-    for number, take in ipairs(takes) do
-      allowed[number] = can_take(take, takes)
+    for _, take in ipairs(takes) do
+      take.taken = can_take(take, takes)
     end
-    for number, take in ipairs(takes) do
-      if allowed[number] then
+    for _, take in ipairs(takes) do
+      if take.taken then
         take.wait, take.remaining, take.reset = step(take.state, take.limit, TAKE, take.cost, permit)
       end
     end

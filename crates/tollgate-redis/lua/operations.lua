@@ -1,16 +1,9 @@
 -- All operations on counters: takes, peeks and every other verb.
 local HOLD, PAUSE, RESET, RELEASE, RENEW, HOLDS = 5, 6, 7, 8, 9, 10
-local plans = multi_take()
-local freed
+local apply_reservation
 
 -- Formats of the extra value between the number of takes and the takes.
 local extra_formats = { [DEBIT] = '>I7', [LEASE] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16', [HOLDS] = '>c16' }
-
--- Marks the subject of a key: nodes must remove it from their refusal caches, and end its leases. The empty subject is `%` in a key.
-local function free(key)
-  local subject = string.match(key, '{(.*)}')
-  freed[subject == '%' and '' or subject] = true
-end
 
 local function apply_all(takes, op, extra)
   for _, take in ipairs(takes) do
@@ -39,29 +32,6 @@ local function release_all(takes, permit)
     end
   end
   return released
-end
-
--- Returns 1 if the permit holds unexpired slots of all its keys, else 0.
-local function holds_all(takes, permit)
-  for _, take in ipairs(takes) do
-    if try(take.state, holds, permit) ~= true then
-      return 0
-    end
-  end
-  return 1
-end
-
--- Renews the slots of all keys of a permit, or none. Returns the earliest expiry, or -1.
-local function renew_all(takes, permit)
-  if holds_all(takes, permit) == 0 then
-    return -1
-  end
-  local first = huge
-  for _, take in ipairs(takes) do
-    local till = try(take.state, renew, permit)
-    first = min(first, till)
-  end
-  return first
 end
 
 -- Verbs with one integer as the reply.
@@ -128,6 +98,9 @@ local function apply_plan(at)
   local verb, count, after = decode('>BB', call, at)
   if verb == RESET then
     return reset(after)
+  elseif verb >= RESERVE then
+    apply_reservation = apply_reservation or reservations()
+    return apply_reservation(verb, after, count)
   end
   local extra
   if extra_formats[verb] then

@@ -16,11 +16,11 @@ local function step_paused(s, l, op, cost, extra)
     if op == TAKE then
       op = PEEK
     end
-    local wait, _, reset = s.algorithm.step(s, l, op, cost, extra)
+    local wait, remaining, reset = s.algorithm.step(s, l, op, cost, extra)
     if op == PEEK and cost > 0 then
       wait = max(wait, left)
     end
-    return wait, 0, max(reset, left)
+    return wait, min(0, remaining), max(reset, left)
   end
   local wait, remaining, reset = s.algorithm.step(s, l, op, cost, extra)
   -- The first take after the end of a pause removes it.

@@ -1,12 +1,14 @@
 -- Sliding counter. Mirrors sliding_counter.rs. State: last, length, previous, current.
-local sliding_counter = { size = 28 }
+local sliding_counter = { letter = 'c', size = 28 }
 
 function sliding_counter.limit(call, at)
   local count, length, tick, after = decode('>I7I7I7', call, at)
   local l = {
     algorithm = sliding_counter, spec = nil,
-    count = count, length = length, tick = tick, ticks = length / tick,
+    count = count, length = length, tick = tick, ticks = length / tick, most = nil,
   }
+  -- Largest count of one window: the limit and a debt of another one.
+  l.most = min(2 * count, floor(MAX_EXACT / l.ticks))
   return l, after
 end
 
@@ -86,7 +88,7 @@ local function counter_wait(l, previous, current, into, cost)
     return 0
   end
   local elapsed, fraction = floor(into / l.tick), into % l.tick
-  previous, current = min(previous, l.count), min(current, l.count)
+  previous, current = min(previous, l.most), min(current, l.most)
   local weighted = previous * (l.ticks - elapsed)
   local room = l.count - cost - current
   local wait
@@ -132,8 +134,9 @@ function sliding_counter.step(s, l, op, cost, age)
   elseif repaired then
     s.last, s.length, s.previous, s.current, s.dirty = last, length, kept_previous, kept_current, true
   end
-  local faded = ceil(min(previous, l.count) * (l.ticks - floor(into / l.tick)) / l.ticks)
-  local used = min(l.count, min(current, l.count) + faded)
+  local faded = ceil(min(previous, l.most) * (l.ticks - floor(into / l.tick)) / l.ticks)
+  -- A negative remaining amount is a debt.
+  local used = min(current, l.most) + faded
   local left = length - into
   local reset = 0
   if current > 0 then

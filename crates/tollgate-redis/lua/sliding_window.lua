@@ -1,7 +1,7 @@
 -- Sliding window. Mirrors sliding_window.rs. State: a list. The first element is (length, base), then one element
 -- per take: time and running total. A new take stays in `newest` until the end of the call, so that all takes of
 -- one call on one key are one write. `kept` is true if the list exists in Redis.
-local sliding_window = { is_list = true }
+local sliding_window = { letter = 'w', is_list = true }
 
 function sliding_window.limit(call, at)
   local count, length, after = decode('>I7I7', call, at)
@@ -266,7 +266,8 @@ function sliding_window.step(s, l, op, cost, age)
     end
   end
   local used = log_used(s, length)
-  return wait, max(0, l.count - used), used > 0 and s.newest + length - now or 0
+  -- A negative remaining amount is a debt.
+  return wait, l.count - used, used > 0 and s.newest + length - now or 0
 end
 
 function sliding_window.write(s)

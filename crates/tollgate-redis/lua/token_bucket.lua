@@ -1,5 +1,5 @@
 -- Token bucket. Mirrors token_bucket.rs. State: at, deficit, give, capacity, and the tick of bucket_format.lua.
-local token_bucket = { size = 28, small_size = BUCKET_SIZE }
+local token_bucket = { letter = 't', size = 28, small_size = BUCKET_SIZE }
 
 function token_bucket.limit(call, at)
   local burst, give, grains, after = decode('>I7I7I7', call, at)
@@ -19,7 +19,7 @@ function token_bucket.state(key, v)
   elseif v then
     at, deficit, give, capacity = decode('>I7I7I7I7', v)
   end
-  if (tick or 128) < 128 or not (deficit == 0 or (give > 0 and deficit <= capacity)) then
+  if (tick or 128) < 128 or not (deficit == 0 or (give > 0 and deficit <= 2 * capacity)) then
     return unreadable(key)
   end
   return {
@@ -68,6 +68,14 @@ local function mul_div_ceil(a, b, c)
   return quotient
 end
 
+-- Converts a deficit from one capacity to another. One above the capacity is a debt of at most another full bucket.
+local function rescale(deficit, from, to)
+  if deficit <= from then
+    return mul_div_ceil(deficit, to, from)
+  end
+  return min(2 * to, MAX_EXACT, to + mul_div_ceil(min(deficit - from, from), to, from))
+end
+
 -- `age` is the age of a debit, or the time of a lease.
 function token_bucket.step(s, l, op, cost, age)
   local deficit, give, capacity = s.deficit, l.give, l.capacity
@@ -78,7 +86,7 @@ function token_bucket.step(s, l, op, cost, age)
   end
   local renumbered = s.give ~= give or s.capacity ~= capacity
   if renumbered and deficit > 0 then
-    deficit = mul_div_ceil(deficit, capacity, s.capacity)
+    deficit = rescale(deficit, s.capacity, capacity)
   end
   local before, wait = deficit, 0
   if op == LEASE then
@@ -91,7 +99,7 @@ function token_bucket.step(s, l, op, cost, age)
     else
       -- Never deficit + cost*grains: that may exceed 2^53.
       local room = (l.burst - cost) * l.grains
-      if deficit > room then
+      if deficit > room and cost > 0 then
         wait = ceil((deficit - room) / give)
       elseif op == TAKE then
         deficit = deficit + cost * l.grains
@@ -101,7 +109,7 @@ function token_bucket.step(s, l, op, cost, age)
     deficit = max(0, deficit - min(cost, l.burst) * l.grains)
   else
     local owed = max(0, min(cost, l.burst) * l.grains - give * age)
-    deficit = min(capacity, deficit + owed)
+    deficit = max(deficit, min(capacity, deficit + owed))
   end
   if deficit ~= before or (before > 0 and (ahead or renumbered)) then
     s.at, s.deficit, s.give, s.capacity, s.dirty = now, deficit, give, capacity, true
@@ -114,7 +122,8 @@ end
 
 function token_bucket.write(s)
   local give, capacity, key = s.give, s.capacity, s.key
-  if s.since or s.spec or s.deficit == 0 or give >= MAX_GIVE then
+  -- The unit of the tick does not cover a debt.
+  if s.since or s.spec or s.deficit == 0 or s.deficit > capacity or give >= MAX_GIVE then
     return write_string(s)
   end
   local life = ceil(capacity / give) + GRACE * 1000

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use tollgate::reservation::ReservationToken;
 use tollgate::{Subject, Timestamp};
 
 /// Placeholder for the empty subject (`per: []`). `{}` is no hash tag, and an escaped subject is never a single
@@ -25,6 +26,17 @@ impl Keys {
     pub(crate) fn counter(&self, subject: &str, identity: &str) -> Vec<u8> {
         let subject = if subject.is_empty() { EMPTY_SUBJECT } else { subject };
         [&self.prefix, "{", subject, "}:", identity].concat().into_bytes()
+    }
+
+    /// The record of a reservation. The hint selects its cluster slot.
+    pub(crate) fn reservation(&self, token: &ReservationToken) -> Vec<u8> {
+        format!("{}{{{}}}:reservation/{:032x}", self.prefix, token.hint(), token.place())
+            .into_bytes()
+    }
+
+    /// What settlements gave back to a token bucket.
+    pub(crate) fn given_back(&self, subject: &str, identity: &str) -> Vec<u8> {
+        self.counter(subject, &format!("given_back/{identity}"))
     }
 
     /// Returns the subject and the limit identity of a counter's key, or `None` if it is no counter of this

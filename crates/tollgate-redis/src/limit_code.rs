@@ -108,6 +108,14 @@ pub(crate) fn encode_permit_limit() -> LimitCode {
     code
 }
 
+/// Letter of an entry in script calls: a key that is no counter.
+const ENTRY: u8 = b'r';
+
+/// Encodes a placeholder limit for the keys of reservations that are no counters.
+pub(crate) fn encode_entry() -> LimitCode {
+    LimitCode::from_slice(&[ENTRY, 0])
+}
+
 fn before(time: Timestamp) -> Timestamp {
     Timestamp::from_micros(time.as_micros().saturating_sub(1))
 }

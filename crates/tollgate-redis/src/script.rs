@@ -37,7 +37,7 @@ impl TimeSource {
 /// The entry point of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Takes and peeks of one token bucket each.
+    /// Takes and peeks from token buckets, each plan in one group.
     DecideBuckets,
     /// Takes and peeks under limits of one algorithm.
     Decide(Letter),
@@ -70,12 +70,15 @@ impl Entry {
 
 const SHARED: [&str; 2] = [lua!("arithmetic"), lua!("state")];
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("multi_take"), lua!("decide")];
-const OPERATE: [&str; 6] = [
+const OPERATE: [&str; 9] = [
     lua!("pause"),
     lua!("permits"),
     lua!("plan"),
     lua!("multi_take"),
     lua!("lease"),
+    lua!("operation_support"),
+    lua!("adjustments"),
+    lua!("reservations"),
     lua!("operations"),
 ];
 const DIRECTORY: [&str; 6] = [
@@ -87,7 +90,7 @@ const DIRECTORY: [&str; 6] = [
     lua!("node_report"),
 ];
 
-const SINGLE_BUCKETS: &str = lua!("single_buckets");
+const BUCKETS: &str = lua!("buckets");
 
 /// A script and its SHA-1 hash.
 #[derive(Debug)]
@@ -102,9 +105,9 @@ impl Script {
         Self { hash: hash(&text), text }
     }
 
-    /// The script for single buckets. The program for all other states is one function in it, so that its closures are
+    /// The script for token buckets. The program for all other states is one function in it, so that its closures are
     /// only created when it is called.
-    fn of_single_buckets(time: TimeSource) -> Self {
+    fn of_buckets(time: TimeSource) -> Self {
         let parts = [lua_parts(Letter::TokenBucket), &DECIDE].concat();
         let parts: Vec<_> = SHARED.into_iter().chain(parts.into_iter().map(deciding)).collect();
         let general = [
@@ -114,7 +117,7 @@ impl Script {
             "end",
         ];
         let general = general.join("\n");
-        let parts = [time.part(), lua!("bucket_format"), &general, SINGLE_BUCKETS];
+        let parts = [time.part(), lua!("bucket_format"), &general, BUCKETS];
         Self::of(Entry::DecideBuckets, &parts)
     }
 
@@ -137,7 +140,7 @@ pub(crate) struct Library {
 impl Library {
     fn of(parts: &[&str]) -> Self {
         let general = "local general = operate\n";
-        let code = code(&[parts, &[general, SINGLE_BUCKETS]].concat());
+        let code = code(&[parts, &[general, BUCKETS]].concat());
         let name = format!("tollgate_{}", hash(&code).get(..12).unwrap_or_default());
         let entries = [
             Entry::DecideBuckets,
@@ -209,7 +212,7 @@ impl Programs {
         let without_listing: Vec<_> = algorithms.iter().map(|part| deciding(part)).collect();
         let all: [&[&'static str]; 4] = [&algorithms, &OPERATE, &[lua!("listing")], &DIRECTORY];
         Self {
-            decide_buckets: Script::of_single_buckets(time),
+            decide_buckets: Script::of_buckets(time),
             decide: Letter::ALL.into_iter().filter(has_small_script).map(decide).collect(),
             operate: Script::of(Entry::Operate, &assemble(time, &[&without_listing, &OPERATE])),
             list: Script::of(Entry::List, &assemble(time, &[&algorithms, &[lua!("listing")]])),

@@ -1,5 +1,7 @@
 //! Cluster slots: how a cluster distributes keys over its nodes.
 
+use std::sync::OnceLock;
+
 /// The number of slots.
 pub(crate) const SLOTS: u16 = 16_384;
 
@@ -32,6 +34,27 @@ impl Slot {
     }
 }
 
+/// Returns a number whose decimal text, as a hash tag, is in a slot.
+pub(crate) fn tag_in(slot: Slot) -> u32 {
+    static TAGS: OnceLock<Vec<u32>> = OnceLock::new();
+    let tags = TAGS.get_or_init(|| {
+        let mut tags = vec![None; usize::from(SLOTS)];
+        let mut missing = tags.len();
+        for number in 0u32.. {
+            let Slot(slot) = Slot::of(format!("{{{number}}}").as_bytes());
+            if let Some(tag @ None) = tags.get_mut(usize::from(slot)) {
+                *tag = Some(number);
+                missing -= 1;
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        tags.into_iter().map(Option::unwrap_or_default).collect()
+    });
+    tags.get(slot.number()).copied().unwrap_or_default()
+}
+
 /// CRC-16 of Redis Cluster: polynomial 0x1021, initial value 0.
 fn checksum(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
@@ -50,6 +73,14 @@ mod tests {
         assert_eq!(checksum(b"123456789"), 0x31C3);
         for (key, slot) in [("foo", 12_182), ("bar", 5061), ("", 0), ("user1000", 3443)] {
             assert_eq!(Slot::of(key.as_bytes()), Slot(slot), "{key}");
+        }
+    }
+
+    #[test]
+    fn each_slot_has_a_tag() {
+        for number in 0..SLOTS {
+            let tag = format!("rl:{{{}}}:x", tag_in(Slot(number)));
+            assert_eq!(Slot::of(tag.as_bytes()), Slot(number));
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tollgate::algorithm::Reply as StepReply;
 use tollgate::lease::{LeaseReply, WantedLease};
+use tollgate::reservation::{Draft, FinalCosts, Record, ReservationToken, Reserved, Settled};
 use tollgate::{
     Decision, Key, Listing, Mode, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
@@ -26,6 +27,7 @@ mod list;
 mod node_call;
 mod node_leases;
 mod refusal_cache;
+mod reservations;
 
 pub use builder::{
     DEFAULT_MAX_LEASES, DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT,
@@ -329,5 +331,38 @@ impl Store for RedisStore {
         wanted: &WantedLease,
     ) -> Result<Option<LeaseReply>, StoreError> {
         self.lease_in_store(plan, wanted).await
+    }
+
+    async fn reserve<'a>(
+        &self,
+        plan: &Plan<'a>,
+        draft: &Draft,
+    ) -> Result<Reserved<'a>, StoreError> {
+        self.reserve_in_store(plan, draft).await
+    }
+
+    async fn settle(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, StoreError> {
+        self.settle_in_store(token, tenant, finals).await
+    }
+
+    fn reservation_hint(&self, plan: &Plan<'_>) -> u32 {
+        self.hint_of(plan)
+    }
+
+    async fn adopt_reservation(&self, record: &Record, age: Duration) -> Result<(), StoreError> {
+        self.adopt_in_store(record, age).await
+    }
+
+    async fn renew_reservation(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.extend_in_store(token, tenant).await
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use tollgate::reservation::{Draft, FinalCosts, Record, ReservationToken, Reserved, Settled};
 use tollgate::{
     Decision, Key, Listing, Page, Permit, Plan, Status, Store, StoreError, StoreErrorKind,
     Timestamp,
@@ -126,6 +127,35 @@ impl<S> FaultyStore<S> {
 }
 
 impl<S: Store> Store for FaultyStore<S> {
+    async fn reserve<'a>(
+        &self,
+        plan: &Plan<'a>,
+        draft: &Draft,
+    ) -> Result<Reserved<'a>, StoreError> {
+        self.call(self.store.reserve(plan, draft)).await
+    }
+
+    async fn settle(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, StoreError> {
+        self.call(self.store.settle(token, tenant, finals)).await
+    }
+
+    async fn renew_reservation(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.call(self.store.renew_reservation(token, tenant)).await
+    }
+
+    async fn adopt_reservation(&self, record: &Record, age: Duration) -> Result<(), StoreError> {
+        self.call(self.store.adopt_reservation(record, age)).await
+    }
+
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         self.call(self.store.take(plan)).await
     }

@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod outbound;
 pub mod pace;
 mod store_maintenance;
+pub mod usage;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]
@@ -20,7 +21,7 @@ pub use facts::{ApiKey, FactSource, Header, PeerAddress, RequestHead};
 #[cfg(feature = "axum")]
 pub use inbound::MissingDecision;
 pub use inbound::{
-    BodyMode, CountedResponses, ErrorAction, KeepBody, RateLimit, RateLimitDecision,
+    BodyMode, CountedResponses, ErrorAction, Estimate, KeepBody, RateLimit, RateLimitDecision,
     RateLimitLayer, RateLimitLayerBuilder, RefusedRequest, ResponseBody, ResponseFuture, WrapBody,
 };
 pub use store_maintenance::run_store_maintenance;

@@ -1,6 +1,7 @@
 #![doc = include_str!("lib.md")]
 
 pub mod algorithm;
+mod costs;
 mod decision;
 mod fallback;
 mod fields;
@@ -21,14 +22,17 @@ pub mod policy;
 mod query;
 mod quota;
 mod request;
+pub mod reservation;
 mod response;
 mod store;
 mod subject;
 mod time;
+mod unit;
 
 pub use algorithm::permit_id::PermitId;
 pub use algorithm::reply::Verdict;
 pub use algorithm::table::{Algorithm, LimitField};
+pub use costs::{Costs, CostsError, CostsErrorKind, MAX_UNITS};
 pub use decision::{Decision, HeldKey, OwnedDecision, Permit, PermitError, Source, Status};
 pub use fallback::{
     BreakerState, FallbackStore, FallbackStoreBuilder, LocalDecisions, Outage, StoreEvent,
@@ -39,7 +43,8 @@ pub use limit::{LeaseSize, Limit, LimitError, LimitSpec, RateText};
 pub use limiter::{
     ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, LimitChange, Limiter,
     LimiterCall, LimiterError, Observation, Observer, Outcome, OverrideProposal, Receipt,
-    ResolvedQuery, RuleSelection, Series, SingleRequest,
+    Reservation, ReservationTerms, ReserveCall, ReserveError, ReserveOutcome, ResolvedQuery,
+    RuleSelection, Series, SettleError, SingleRequest,
 };
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
@@ -68,6 +73,7 @@ pub use subject::{Subject, SubjectParts};
 pub use time::{
     CalibratedClock, Clock, ManualClock, SystemClock, TickingClock, Timestamp, jittered, rounding,
 };
+pub use unit::Unit;
 
 /// Compiles the examples of docs/LIBRARY.md.
 #[cfg(all(doctest, feature = "policy"))]

@@ -19,13 +19,14 @@ pub use lease::LeaseSize;
 use lease::LeaseTerms;
 pub(crate) use registry_cell::RegistryCell;
 pub use spec::LimitSpec;
-#[cfg(feature = "policy")]
-pub(crate) use unique_names::duplicate_name;
 pub(crate) use unique_names::unique_names;
+#[cfg(feature = "policy")]
+pub(crate) use unique_names::{duplicate_name, numbered};
 
-use crate::algorithm::{Algorithm, Calendar, Letter, Parameters};
+use crate::algorithm::{Algorithm, Calendar, Letter, LimitField, Parameters};
 use crate::naming::valid_name;
-use crate::quota::QuotaError;
+use crate::quota::{QuotaError, QuotaErrorKind};
+use crate::unit::Unit;
 
 /// Rule name of limits that belong to no rule.
 pub(crate) const DEFAULT_RULE: &str = "default";
@@ -55,6 +56,7 @@ pub struct Limit {
     count: u64,
     window: Duration,
     parameters: Parameters,
+    unit: Unit,
     lease: LeaseTerms,
     registry_cell: RegistryCell,
 }
@@ -69,6 +71,7 @@ impl Limit {
             count,
             window,
             parameters,
+            unit: Unit::requests(),
             lease: LeaseTerms::default(),
             registry_cell,
         }
@@ -90,6 +93,34 @@ impl Limit {
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
         let rule = valid_name("rule", rule)?.into();
         Ok(Self { rule, registry_cell: RegistryCell::default(), ..self })
+    }
+
+    /// Returns the same limit in another unit. It takes the amount of this unit from the [`Costs`](crate::Costs) of a
+    /// request. The unit is not part of the [identity](Self::identity).
+    ///
+    /// ```
+    /// use tollgate::{Limit, Quota, Unit};
+    ///
+    /// let tokens = Limit::token_bucket(Quota::per_minute(90_000))?.in_unit(Unit::new("tokens")?)?;
+    /// assert_eq!((tokens.unit().as_str(), tokens.name()), ("tokens", "60s"));
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The limit is a concurrency limit or a block, and the unit is not `requests`.
+    pub fn in_unit(self, unit: Unit) -> Result<Self, QuotaError> {
+        if !unit.is_requests() && !self.algorithm().accepts(LimitField::Unit) {
+            let reason = "a concurrency limit or a limit of 0 has no unit";
+            return Err(QuotaError::fixed(QuotaErrorKind::Unit, reason));
+        }
+        Ok(Self { unit, registry_cell: RegistryCell::default(), ..self })
+    }
+
+    /// Unit that the limit counts; `requests` for concurrency limits and blocks.
+    #[must_use]
+    #[inline]
+    pub const fn unit(&self) -> &Unit {
+        &self.unit
     }
 
     /// Name of the limit. An unnamed limit has its window as name, such as `60s` or `1500ms`, or `concurrency`.

@@ -186,10 +186,9 @@ const IS_ESCAPED: [bool; 256] = {
 /// Appends a value with all special bytes percent-escaped. The output is printable ASCII.
 #[inline]
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
-    if fact.iter().any(is_escaped) {
-        escape_bytes_into(text, fact);
-    } else {
-        text.extend_from_slice(fact);
+    match fact.iter().position(is_escaped) {
+        Some(first) => escape_bytes_into(text, fact, first),
+        None => text.extend_from_slice(fact),
     }
 }
 
@@ -198,17 +197,20 @@ pub(crate) fn is_escaped(byte: &u8) -> bool {
     IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true)
 }
 
+/// Appends a value whose first special byte is at `first`. Copies the bytes between special ones together: keys such as
+/// `user:1` have few.
 #[inline(never)]
-fn escape_bytes_into(text: &mut Vec<u8>, fact: &[u8]) {
+fn escape_bytes_into(text: &mut Vec<u8>, fact: &[u8], first: usize) {
     // Most values need a few escapes at most.
     text.reserve(fact.len() + 16);
     let digit = |nibble: u8| b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0');
-    for byte in fact {
-        match is_escaped(byte) {
-            true => text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]),
-            false => text.push(*byte),
-        }
+    let (mut rest, mut special) = (fact, Some(first));
+    while let Some((plain, [byte, after @ ..])) = special.and_then(|at| rest.split_at_checked(at)) {
+        text.extend_from_slice(plain);
+        text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+        (rest, special) = (after, after.iter().position(is_escaped));
     }
+    text.extend_from_slice(rest);
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tollgate::Timestamp;
 
 use super::plan_reply::{PlanResult, ReplyReader};
+use super::queued_plan::{EncodedTake, KeyRole, ReservationVerb};
 use super::{Call, QueuedPlan, Verb};
 use crate::failure::Failure;
 use crate::limit_code::{Letter, LimitCode, is_plain_bucket, micros, write_number};
@@ -64,7 +65,7 @@ impl Batch {
         arguments.extend(now.map(|now| now.as_micros().to_string().into_bytes()));
         let entry = match letter {
             None => Entry::Operate,
-            Some(_) if plans.iter().all(is_single_bucket) => Entry::DecideBuckets,
+            Some(_) if plans.iter().all(is_of_buckets) => Entry::DecideBuckets,
             Some(letter) => Entry::Decide(letter),
         };
         let keys = match form {
@@ -92,7 +93,8 @@ impl Batch {
         let mut outcome = Outcome { at: Some(reader.at()), ..Outcome::default() };
         let mut plans = self.plans.into_iter();
         for plan in plans.by_ref() {
-            match reader.next(plan.verb, plan.takes.len()) {
+            let counters = plan.takes.iter().filter(|take| take.is_counter()).count();
+            match reader.next(plan.verb, counters) {
                 Some(PlanResult::Decided(result)) => plan.complete(result),
                 Some(misdirected) => {
                     outcome.refuses_several_slots |= misdirected == PlanResult::CrossSlot;
@@ -130,9 +132,15 @@ fn common_letter(plans: &[QueuedPlan]) -> Option<Letter> {
     (is_plain && letters.all(|letter| letter == first)).then_some(first)
 }
 
-/// Returns whether a plan has one take, from a token bucket of a policy.
-fn is_single_bucket(plan: &QueuedPlan) -> bool {
-    matches!(&*plan.takes, [take] if is_plain_bucket(take.letter, &take.limit))
+/// Returns whether all takes of a plan are from token buckets of a policy and in one group, so that they are taken all or
+/// not at all.
+fn is_of_buckets(plan: &QueuedPlan) -> bool {
+    plan.takes.first().is_some_and(|first| {
+        let is_alike = |take: &EncodedTake| {
+            take.group == first.group && is_plain_bucket(take.letter, &take.limit)
+        };
+        plan.takes.iter().all(is_alike)
+    })
 }
 
 /// The distinct keys and limits of a call, numbered from 1.
@@ -187,6 +195,7 @@ fn write_plan(out: &mut Vec<u8>, plan: &QueuedPlan, tables: &mut Tables) {
         Verb::Renew(permit) => (9, Some(Extra::Permit(permit.as_u128()))),
         Verb::Holds(permit) => (10, Some(Extra::Permit(permit.as_u128()))),
         Verb::Lease { hold } => (11, Some(Extra::Number(micros(hold)))),
+        Verb::OnReservation(verb) => (reservation_code(verb), None),
     };
     out.push(number);
     out.push(u8::try_from(plan.takes.len()).unwrap_or(u8::MAX));
@@ -201,8 +210,23 @@ fn write_plan(out: &mut Vec<u8>, plan: &QueuedPlan, tables: &mut Tables) {
         out.extend_from_slice(&tables.limit(&take.limit).to_be_bytes());
         write_number(out, take.cost);
     }
+    if let Some(KeyRole::Record(arguments)) = plan.takes.first().map(|take| &take.role) {
+        out.extend_from_slice(&u32::try_from(arguments.len()).unwrap_or(u32::MAX).to_be_bytes());
+        out.extend_from_slice(arguments);
+    }
     if matches!(plan.verb, Verb::Lease { .. }) {
         plan.takes.iter().for_each(|take| write_number(out, take.wanted));
+    }
+}
+
+/// The number of a verb in `reservations.lua`.
+const fn reservation_code(verb: ReservationVerb) -> u8 {
+    match verb {
+        ReservationVerb::Reserve => 12,
+        ReservationVerb::Settle => 13,
+        ReservationVerb::Extend => 14,
+        ReservationVerb::Read => 15,
+        ReservationVerb::Adopt => 16,
     }
 }
 

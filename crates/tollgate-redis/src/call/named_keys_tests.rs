@@ -79,13 +79,13 @@ fn received(ticket: Ticket) -> Received {
     let Withdrawal::Replied(reply) = ticket.withdraw() else { return Received::Misdirected };
     match reply.unwrap() {
         PlanReply::Number(number) => Received::Number(number),
-        reply @ (PlanReply::Stale | PlanReply::OnSeveralNodes) => panic!("{reply:?}"),
         PlanReply::Figures(figures) => match figures.replies.last() {
             Some(step) if step.verdict() == Verdict::Allow => {
                 Received::Allowed { remaining: step.remaining() }
             }
             _ => Received::Refused,
         },
+        reply => panic!("{reply:?}"),
     }
 }
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::algorithm::Reply as StepReply;
+use tollgate::reservation::TakeOutcome;
 use tollgate::{Timestamp, Verdict};
 
-use super::Verb;
+use super::{ReservationVerb, Verb};
 use crate::failure::Failure;
 use crate::resp::Reply;
 
@@ -17,6 +18,10 @@ pub(crate) enum PlanReply {
     Figures(Figures),
     /// One number, for verbs without figures.
     Number(i64),
+    /// The record of a reservation, which was there before or is settled. Nothing was changed.
+    Record(Vec<u8>),
+    /// There is no record.
+    NoRecord,
     /// The calendar windows in the call do not contain the server's time. Nothing was taken.
     Stale,
     /// The keys have several slots, and no node has all of them. Nothing was taken.
@@ -30,6 +35,16 @@ pub(crate) struct Figures {
     pub(crate) replies: SmallVec<[StepReply; 2]>,
     /// The leased amounts of the takes, all 0 if there is no lease; empty unless the verb leases.
     pub(crate) leased: SmallVec<[u64; 2]>,
+    /// What a settlement did to each take; empty unless the verb settles.
+    pub(crate) outcomes: Vec<TakeOutcome>,
+}
+
+impl Figures {
+    /// Returns those of a plan without takes.
+    pub(crate) fn none(at: Timestamp) -> Self {
+        let replies = SmallVec::new();
+        Self { at, replies, leased: SmallVec::new(), outcomes: Vec::new() }
+    }
 }
 
 /// What a script returned for one plan.
@@ -74,7 +89,7 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
     /// Reads the reply to the next plan. `None`: its end is unknown, so all later replies are lost too.
     pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<PlanResult> {
         let first = match self.rest.next()? {
-            Reply::Bulk(text) => return Some(error(&text)),
+            Reply::Bulk(text) => return Some(text_reply(&text, verb)),
             Reply::Integer(first) => first,
             _ => return None,
         };
@@ -87,16 +102,23 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
         verb: Verb,
         takes: usize,
     ) -> Option<Result<PlanReply, Failure>> {
-        if verb.replies_with_number() {
+        if verb.replies_with_number() || takes == 0 {
             return Some(Ok(PlanReply::Number(first)));
         }
         let (mut replies, mut leased) = (SmallVec::new(), SmallVec::new());
+        let mut outcomes = Vec::new();
         let mut wait = first;
         for remaining_takes in (0..takes).rev() {
             // Invalid figures are read to their end, so that the next plan gets its own reply.
             replies.extend(step_reply(wait, self.integer()?, self.integer()?));
             if matches!(verb, Verb::Lease { .. }) {
                 leased.push(u64::try_from(self.integer()?).unwrap_or(0));
+            }
+            if verb == SETTLE {
+                outcomes.push(TakeOutcome {
+                    given_back: u64::try_from(self.integer()?).unwrap_or(0),
+                    uncollected: u64::try_from(self.integer()?).unwrap_or(0),
+                });
             }
             if remaining_takes > 0 {
                 wait = self.integer()?;
@@ -105,7 +127,7 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
         if replies.len() < takes {
             return Some(Err(Failure::unexpected()));
         }
-        Some(Ok(PlanReply::Figures(Figures { at: self.at, replies, leased })))
+        Some(Ok(PlanReply::Figures(Figures { at: self.at, replies, leased, outcomes })))
     }
 
     fn integer(&mut self) -> Option<i64> {
@@ -114,6 +136,22 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
             _ => None,
         }
     }
+}
+
+const SETTLE: Verb = Verb::OnReservation(ReservationVerb::Settle);
+
+/// Converts the text of a plan: a record, or an error.
+fn text_reply(text: &[u8], verb: Verb) -> PlanResult {
+    if matches!(verb, Verb::OnReservation(_)) {
+        match text.split_first() {
+            Some((b'=', record)) => {
+                return PlanResult::Decided(Ok(PlanReply::Record(record.to_vec())));
+            }
+            Some((b'-', [])) => return PlanResult::Decided(Ok(PlanReply::NoRecord)),
+            _ => {}
+        }
+    }
+    error(text)
 }
 
 /// Converts the error string of a plan.
@@ -133,5 +171,8 @@ fn step_reply(wait: i64, remaining: i64, reset: i64) -> Option<StepReply> {
         0 => Verdict::Allow,
         wait => Verdict::Deny { retry_after: micros(wait)? },
     };
-    Some(StepReply::new(verdict, u64::try_from(remaining).ok()?, micros(reset)?))
+    // A negative amount is a debt.
+    let debt = if remaining < 0 { remaining.unsigned_abs() } else { 0 };
+    let reply = StepReply::new(verdict, u64::try_from(remaining).unwrap_or(0), micros(reset)?);
+    Some(reply.with_debt(debt))
 }

@@ -37,6 +37,22 @@ pub(crate) enum Verb {
     Renew(PermitId),
     /// Whether the permit holds slots of all its keys.
     Holds(PermitId),
+    /// An operation on a reservation, whose record is the first key. The key of the record has the arguments.
+    OnReservation(ReservationVerb),
+}
+
+/// The operation on a reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReservationVerb {
+    /// Takes, and keeps a record.
+    Reserve,
+    Settle,
+    /// Extends the reservation and its slots.
+    Extend,
+    /// Returns the record.
+    Read,
+    /// Keeps the record of a reservation that a node has granted.
+    Adopt,
 }
 
 impl Verb {
@@ -49,7 +65,12 @@ impl Verb {
     pub(super) const fn replies_with_number(self) -> bool {
         matches!(
             self,
-            Self::Pause { .. } | Self::Reset | Self::Release(_) | Self::Renew(_) | Self::Holds(_)
+            Self::Pause { .. }
+                | Self::Reset
+                | Self::Release(_)
+                | Self::Renew(_)
+                | Self::Holds(_)
+                | Self::OnReservation(ReservationVerb::Extend)
         )
     }
 
@@ -57,7 +78,8 @@ impl Verb {
     /// the caller waits or not.
     const fn if_dropped(self) -> IfDropped {
         match self {
-            Self::Debit { .. } => IfDropped::Send,
+            // So is a settlement.
+            Self::Debit { .. } | Self::OnReservation(ReservationVerb::Settle) => IfDropped::Send,
             _ => IfDropped::Cancel,
         }
     }
@@ -74,9 +96,39 @@ pub(crate) struct EncodedTake {
     pub(super) wanted: u64,
     /// 0 for an enforced take, else the number of its shadow group within the plan.
     pub(super) group: u8,
+    pub(super) role: KeyRole,
+}
+
+/// What the key of a take is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum KeyRole {
+    Counter,
+    /// The record of a reservation, with the arguments of the verb.
+    Record(Box<[u8]>),
+    /// The sum of what settlements gave back to a bucket of the plan.
+    GivenBack,
 }
 
 impl EncodedTake {
+    /// Encodes the key of a reservation's record. `arguments` are those of the verb.
+    pub(crate) fn of_record(key: Vec<u8>, arguments: Vec<u8>) -> Self {
+        Self::of_entry(key, KeyRole::Record(arguments.into()))
+    }
+
+    /// Encodes the key of what settlements gave back to a bucket.
+    pub(crate) fn of_given_back(key: Vec<u8>) -> Self {
+        Self::of_entry(key, KeyRole::GivenBack)
+    }
+
+    fn of_entry(key: Vec<u8>, role: KeyRole) -> Self {
+        let (letter, limit) = (Letter::Block, limit_code::encode_entry());
+        Self { key, letter, limit, cost: 0, wanted: 0, group: 0, role }
+    }
+
+    pub(super) fn is_counter(&self) -> bool {
+        self.role == KeyRole::Counter
+    }
+
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
@@ -173,7 +225,7 @@ pub(crate) fn takes_of(plan: &Plan<'_>, keys: &Keys, now: Timestamp) -> SmallVec
 pub(crate) fn take_of(key: &Key<'_>, cost: u64, keys: &Keys, now: Timestamp) -> EncodedTake {
     let (letter, limit) = limit_code::encode(key.limit(), now);
     let key = keys.counter(key.subject(), &key.limit().identity());
-    EncodedTake { key, letter, limit, cost, wanted: 0, group: 0 }
+    EncodedTake { key, letter, limit, cost, wanted: 0, group: 0, role: KeyRole::Counter }
 }
 
 /// Encodes the keys of a permit as takes of cost 0.
@@ -185,6 +237,7 @@ pub(crate) fn takes_of_permit(permit: &Permit, keys: &Keys) -> SmallVec<[Encoded
         cost: 0,
         wanted: 0,
         group: 0,
+        role: KeyRole::Counter,
     });
     takes.collect()
 }

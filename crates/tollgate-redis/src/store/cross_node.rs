@@ -249,6 +249,6 @@ impl<F: Fn() -> Takes> CrossNodePlan<'_, F> {
     fn figures(self) -> Result<Figures, StoreError> {
         let replies = self.replies.into_iter().collect::<Option<_>>();
         let replies = replies.ok_or_else(|| Failure::unexpected().into_store_error())?;
-        Ok(Figures { at: self.at, replies, leased: SmallVec::new() })
+        Ok(Figures { at: self.at, replies, leased: SmallVec::new(), outcomes: Vec::new() })
     }
 }

@@ -32,7 +32,7 @@ impl Shared {
                 Some(PlanReply::Figures(figures)) => return Ok(Some(figures)),
                 Some(PlanReply::Stale) => {}
                 None | Some(PlanReply::OnSeveralNodes) => return Ok(None),
-                Some(PlanReply::Number(_)) => return Err(Failure::unexpected().into_store_error()),
+                Some(_) => return Err(Failure::unexpected().into_store_error()),
             }
         }
         let reason = "the clock of Redis changes too fast for calendar windows";
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// Decides a plan, unless its keys are on several nodes.
-    async fn decide_on_node(
+    pub(super) async fn decide_on_node(
         &self,
         verb: Verb,
         takes: Takes,

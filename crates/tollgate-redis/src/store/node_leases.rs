@@ -98,9 +98,16 @@ impl RedisStore {
             Some(Err(epoch)) => epoch,
             None => None,
         };
-        let Some(reply) = self.lease_in_store(plan, request.wanted()).await? else {
-            drop(request);
-            return self.take_from_store(plan).await;
+        let reply = match self.lease_in_store(plan, request.wanted()).await {
+            Ok(Some(reply)) => reply,
+            Ok(None) => {
+                drop(request);
+                return self.take_from_store(plan).await;
+            }
+            Err(error) => {
+                request.finish(None);
+                return Err(error);
+            }
         };
         let decision = reply.decision(plan, request.wanted());
         request.finish(Some(&reply));

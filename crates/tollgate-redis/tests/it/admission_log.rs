@@ -9,15 +9,17 @@ use std::time::Duration;
 pub(crate) struct Admissions(BTreeMap<u64, u64>);
 
 impl Admissions {
-    /// Reads lines of a millisecond and a count. An incomplete last line is ignored.
+    /// Reads lines that begin with a millisecond and a count. An incomplete last line is ignored.
     pub(crate) fn parse(texts: impl Iterator<Item = String>) -> Self {
         let mut all = BTreeMap::new();
         for text in texts {
             let complete = text.rfind('\n').map_or("", |end| &text[..end]);
             for line in complete.lines() {
-                let (millisecond, count) = line.split_once(' ').unwrap();
-                *all.entry(millisecond.parse().unwrap()).or_default() +=
-                    count.parse::<u64>().unwrap();
+                let mut words = line.split(' ').map(|word| word.parse::<u64>().unwrap());
+                let (millisecond, count) = (words.next().unwrap(), words.next().unwrap());
+                if count > 0 {
+                    *all.entry(millisecond).or_default() += count;
+                }
             }
         }
         Self(all)
@@ -83,7 +85,7 @@ impl Bound {
         assert!(highest <= max, "{self:?}: {highest} admissions, at most {max} are allowed");
     }
 
-    fn max(self) -> u64 {
+    pub(crate) const fn max(self) -> u64 {
         match self {
             Self::Bucket { burst, .. } => burst,
             Self::Rolling(count, _) => 2 * count,
@@ -146,7 +148,7 @@ fn highest_fading(admissions: &Admissions, window: u64, late: u64) -> u64 {
 
 #[test]
 fn figures_of_known_admissions() {
-    let lines = "1000 5\n1001 5\n1500 5\n2000 9\n9 incomplete";
+    let lines = "1000 5\n1001 5 7\n1400 0 8\n1500 5\n2000 9\n9 incomplete";
     let admissions = Admissions::parse([lines.to_owned()].into_iter());
     assert_eq!((admissions.total(), admissions.highest_within(501)), (24, 15));
     assert_eq!(highest_level(&admissions, 1, 0), 24);

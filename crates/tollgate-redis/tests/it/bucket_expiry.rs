@@ -89,9 +89,9 @@ async fn operate(store: &RedisStore, key: Key<'_>, other: Key<'_>, random: &mut 
         0 => store.refund(&one).await,
         1 => store.debit(&one, Duration::from_micros(random.within(0, WEEK))).await,
         2 => store.debit(&one, Duration::ZERO).await,
-        // The general program decides a plan of two buckets.
+        // The general program decides a plan with a shadow take.
         3..=8 => {
-            let two = [Take::new(key, cost), Take::new(other, 0)];
+            let two = [Take::new(key, cost), Take::new(other, 0).shadow(0)];
             store.take(&Plan::new(two).unwrap()).await
         }
         _ => store.take(&one).await,
@@ -153,8 +153,9 @@ fn expiry_is_set_again_on_a_clock_that_is_ahead() {
             let subject = Subject::of([format!("{percent}{with_other}")]);
             let key = Key::new(&subject, limit);
             let name = name_of(PREFIX, &key);
-            // The general program decides a plan of two buckets.
-            let other = with_other.then(|| Take::new(Key::new(&subject, &limits.other), 0));
+            // The general program decides a plan with a shadow take.
+            let other =
+                with_other.then(|| Take::new(Key::new(&subject, &limits.other), 0).shadow(0));
             let request = Plan::new([Take::new(key, 1)].into_iter().chain(other)).unwrap();
             clock.set(Timestamp::from_micros(began));
             assert!(block_on(store.take(&request)).unwrap().is_allowed());

@@ -69,7 +69,7 @@ fn hot_key_is_decided_without_calls_and_exactly() {
         }
         assert!(admitted <= 50_000, "{}: {admitted}", limit.algorithm());
         let stats = store.lease_stats();
-        assert!(stats.spent + stats.dropped <= stats.granted, "{stats:?}");
+        assert!(stats.spent + stats.dropped <= stats.granted + stats.refunded, "{stats:?}");
     }
 }
 
@@ -87,8 +87,8 @@ fn leased_figures_are_exact_on_one_node() {
         for admitted in 1..60 {
             let decision = take(&store, &subject, &limit);
             let is_leased = decision.source() == Source::Lease;
-            // The first decision takes the lease. A slow machine may lose a lease to its end.
-            if admitted > 1 && !is_leased || store.lease_stats().dropped > 0 {
+            // The first decisions show the demand. A slow machine may lose a lease to its end.
+            if admitted > 17 && !is_leased || store.lease_stats().dropped > 0 {
                 break;
             }
             assert_eq!(decision.remaining(), Some(10_000 - admitted), "after {admitted}");

@@ -29,8 +29,10 @@ export const refusedQuery = ({ key, rule, limit, facts }, { tenant, counters }) 
   }
   const counter = counters.find((entry) => entry.rule === rule && entry.name === limit && entry.key === key);
   if (rule !== "inline" || !counter) return null;
-  const { name, algorithm, limit: number, window_ms: window, burst } = counter;
+  const { name, algorithm, limit: number, window_ms: window, burst, unit } = counter;
   const spec = { name, algorithm, limit: number, window_ms: window ?? undefined, burst };
+  // A limit in another unit refuses only requests that cost something of it.
+  if (unit !== "requests") return { key, limits: [{ ...spec, unit }], costs: { [unit]: 1 }, ...inTenant };
   return { key, limits: [spec], ...inTenant };
 };
 
@@ -97,6 +99,9 @@ const counterRow = (view) => (counter) => ({
   ],
 });
 
+const unusedText = (unused) =>
+  unused === 1 ? "1 more limit applies to this client and is unused." : `${count(unused)} more limits apply to this client and are unused.`;
+
 // Table of the counters that are in use; the others are only counted.
 export const countersTable = (view) => {
   const used = view.counters.filter((counter) => counter.count > 0 || counter.overridden);
@@ -117,7 +122,7 @@ export const countersTable = (view) => {
     "div",
     {},
     table.root,
-    unused > 0 ? element("p", { class: "dim" }, `${count(unused)} more limits apply to this client and are unused.`) : null,
+    unused > 0 ? element("p", { class: "dim" }, unusedText(unused)) : null,
     view.complete ? null : element("p", { class: "warn" }, "Not all counters and nodes could be read; some may be missing."),
   );
 };

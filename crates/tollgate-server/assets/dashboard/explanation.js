@@ -1,6 +1,6 @@
 // Response of /api/explain as text.
 import { element } from "./dom.js";
-import { count, duration, limitText, moment, usageText } from "./format.js";
+import { count, duration, limitText, moment, unitSuffix, usageText } from "./format.js";
 import { describeLimits } from "./rates.js";
 import { longText, shortText } from "./text.js";
 
@@ -16,22 +16,24 @@ const retryText = (answer) => {
   return `Retry in ${duration(answer.retry_after_ms)}.`;
 };
 
-const allowedText = (answer, capacity) =>
-  answer.limit === null ? " now: no limit" : ` now, ${count(answer.remaining)} of ${count(capacity)} left after this request`;
+const allowedText = (answer, capacity, unit) =>
+  answer.limit === null
+    ? " now: no limit"
+    : ` now, ${count(answer.remaining)} of ${count(capacity)}${unitSuffix(unit)} left after this request`;
 
 // Elements of the answer: allowed or refused, by which rule and limit, and when to retry.
 export const headline = (explanation) => {
   const { answer } = explanation;
   const take = decidingTake(explanation);
   const rule = ["rule ", element("strong", {}, shortText(answer.rule))];
-  const source = take ? [...rule, ", limit ", element("code", {}, limitText(take.numbers))] : rule;
+  const source = take ? [...rule, ", limit ", element("code", {}, limitText({ ...take.numbers, unit: take.unit }))] : rule;
   const capacity = answer.share ?? answer.burst ?? answer.limit;
   if (answer.allowed)
-    return [element("b", { class: "good" }, "✓ Allowed"), `${allowedText(answer, capacity)} (`, ...source, ")."];
+    return [element("b", { class: "good" }, "✓ Allowed"), `${allowedText(answer, capacity, take?.unit)} (`, ...source, ")."];
   const refused = element("b", { class: "bad" }, "✕ Refused");
   if (take?.algorithm === "block" || capacity === 0) return [refused, " now: blocked by ", ...rule, "."];
   const { count: used, remaining } = answer;
-  const usage = usageText({ algorithm: take?.algorithm, used, remaining, capacity });
+  const usage = usageText({ algorithm: take?.algorithm, unit: take?.unit, used, remaining, capacity });
   return [refused, " now by ", ...source, `: ${usage}. ${retryText(answer)}`];
 };
 

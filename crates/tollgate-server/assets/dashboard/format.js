@@ -49,12 +49,16 @@ export const duration = (ms) => {
   return `${Math.floor(seconds / size)} ${unit}${rest > 0 ? ` ${rest} ${nextUnit}` : ""}`;
 };
 
+// The unit after an amount; empty for requests.
+export const unitSuffix = (unit) => (unit && unit !== "requests" ? ` ${unit}` : "");
+
 // Usage of a limit. For a token bucket this is the amount left, which is what decides: after a change of the limit the
 // used share stays used, so a used amount would not be the number of requests of the client.
-export const usageText = ({ algorithm, used, remaining, capacity }) => {
+export const usageText = ({ algorithm, unit, used, remaining, capacity }) => {
   if (capacity === 0) return "blocked";
-  if (algorithm === "token_bucket") return `${count(remaining)} of ${count(capacity)} left`;
-  return `${count(used)} of ${count(capacity)} used`;
+  const whole = `${count(capacity)}${unitSuffix(unit)}`;
+  if (algorithm === "token_bucket") return `${count(remaining)} of ${whole} left`;
+  return `${count(used)} of ${whole} used`;
 };
 
 // Age, rounded down to its largest unit: 59 s ago, 2 min ago.
@@ -85,11 +89,12 @@ export const moment = (time) => {
 // Time since a moment, rounded down: 59 s, 2 min 5 s.
 export const elapsed = (ms) => duration(Math.max(1000, Math.floor(ms / 1000) * 1000));
 
-// Limit in the notation of policies: 10/min, 100/250ms; a concurrency limit: 5 concurrent; a limit of 0: blocked.
-export const limitText = ({ limit, window_ms: window }) => {
+// Limit in the notation of policies: 10/min, 100/250ms, 90000 tokens/min; a concurrency limit: 5 concurrent; a limit of 0:
+// blocked.
+export const limitText = ({ limit, window_ms: window, unit: counted }) => {
   if (limit === 0) return "blocked";
   if (window === null || window === undefined) return `${limit} concurrent`;
   const units = [["w", 604_800_000], ...UNITS, ["ms", 1]];
   const [unit, size] = units.find(([, unitSize]) => window % unitSize === 0);
-  return `${limit}/${window === size ? "" : window / size}${unit}`;
+  return `${limit}${unitSuffix(counted)}/${window === size ? "" : window / size}${unit}`;
 };

@@ -1,6 +1,6 @@
 // Table of the limits that apply to an explained request, with their usage before and after it.
 import { element } from "./dom.js";
-import { count, duration, limitText, usageText } from "./format.js";
+import { count, duration, limitText, unitSuffix, usageText } from "./format.js";
 import { createTable } from "./table.js";
 import { ruleAndLimit } from "./text.js";
 import { usageBar } from "./usage-bar.js";
@@ -18,7 +18,7 @@ const capacityOf = ({ numbers }) => numbers.burst ?? numbers.limit;
 // Usage before and after the request: `2 → 3 of 10 used`, or `8 → 7 of 10 left`.
 const changeText = (take) => {
   const [capacity, algorithm] = [capacityOf(take), take.algorithm];
-  const textOf = ({ count: used, remaining }) => usageText({ algorithm, used, remaining, capacity });
+  const textOf = ({ count: used, remaining }) => usageText({ algorithm, unit: take.unit, used, remaining, capacity });
   const [before, after] = [textOf(take.before), textOf(take.after)];
   return before === after ? before : `${before.split(" ", 1)[0]} → ${after}`;
 };
@@ -58,11 +58,14 @@ const redisElement = ({ shared_store: redis, distributed }) => {
   return element("div", { class: "dim" }, `Redis (comparison only): ${result}, ${count(redis.count)} used`);
 };
 
-const kindText = ({ numbers, algorithm, cost }) =>
+// What this node has taken of the limit in advance.
+const leasedText = ({ leased }) => (leased ? `${count(leased)} of the used quota leased by this node` : null);
+
+const kindText = ({ numbers, algorithm, unit, cost }) =>
   [
     algorithm.replaceAll("_", " "),
     numbers.burst && numbers.burst !== numbers.limit ? `burst ${count(numbers.burst)}` : null,
-    cost === 1 ? null : `cost ${count(cost)}`,
+    cost === 1 ? null : `cost ${count(cost)}${unitSuffix(unit)}`,
   ]
     .filter((part) => part !== null)
     .join(", ");
@@ -78,11 +81,16 @@ export const limitsTable = ({ takes }) => {
         element(
           "span",
           {},
-          ruleAndLimit(take.rule, limitText(take.numbers)),
+          ruleAndLimit(take.rule, limitText({ ...take.numbers, unit: take.unit })),
           element("div", { class: "dim" }, kindText(take)),
           modeText(take) ? element("div", { class: "dim" }, modeText(take)) : null,
         ),
-        usageElement(take),
+        element(
+          "span",
+          {},
+          usageElement(take),
+          leasedText(take) ? element("div", { class: "dim" }, leasedText(take)) : null,
+        ),
         element("span", {}, resultElement(take), redisElement(take)),
       ],
     }),

@@ -1,6 +1,6 @@
 // Table of all nodes.
 import { byId, element, fill, setClass, setText } from "./dom.js";
-import { ago, count, latency, moment, rate } from "./format.js";
+import { ago, count, latency, moment, percent, rate } from "./format.js";
 import { commonPolicy } from "./health.js";
 import { nodeNow } from "./node-time.js";
 import { createTable } from "./table.js";
@@ -44,6 +44,13 @@ const storeText = ({ breaker, isMemory }) => {
   return BREAKER_TEXT[breaker] ?? breaker;
 };
 
+// Leases of a node, and the share of checks decided from them; empty without leases.
+const leasesText = ({ leases, leased, allowed, refused }) => {
+  if (!leases && !leased) return "";
+  const share = percent(leased, Math.max(allowed + refused, leased));
+  return `${count(leases ?? 0)} ${leases === 1 ? "lease" : "leases"}, ${share} of checks`;
+};
+
 const makeRow = () => {
   const cells = COLUMNS.map(() => element("span"));
   const [id, state, store, allowed, refused, p99, policy, version, warning] = cells;
@@ -56,7 +63,10 @@ const makeRow = () => {
     setText(state, stateText(node));
     setClass(state, isUp && !node.silent ? "good" : "bad");
     state.title = `registered ${moment(node.registered_at)}`;
-    setText(store, storeText(node));
+    fill(store, [storeText(node), leasesText(node)], ([text, leases]) => [
+      text,
+      leases ? element("div", { class: "dim" }, leases) : "",
+    ]);
     setClass(store, node.breaker === null || node.breaker === "closed" ? "" : "bad");
     setText(allowed, node.reporting ? rate(node.allowed) : "–");
     setText(refused, node.reporting ? rate(node.refused) : "–");

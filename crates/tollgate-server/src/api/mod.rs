@@ -6,8 +6,10 @@
 pub(crate) mod admin;
 mod batch;
 mod decisions;
+mod held;
 mod permits;
 pub(crate) mod read;
+mod reservations;
 mod run_to_completion;
 mod service;
 mod undelivered_permit;
@@ -16,5 +18,6 @@ pub use crate::access::{Credentials, Role};
 pub use crate::telemetry::Span;
 pub use batch::MAX_BATCH;
 pub(crate) use decisions::{DecisionSeries, ExplainReply};
+pub(crate) use held::Held;
 pub use service::Service;
 pub(crate) use undelivered_permit::UndeliveredPermit;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio::sync::futures::Notified;
 use tollgate::{ActivePolicy, FallbackStore, MemoryStore, Observer};
-use tollgate_redis::RedisStore;
 
 use crate::access::{Credentials, Guard, Role};
 use crate::error::ApiError;
@@ -83,7 +82,7 @@ impl Service {
         let active = self.node.limiter().active_policy();
         self.node.metrics().render(&ScrapeContext {
             occupancy: self.node.backend().memory().map(MemoryStore::occupancy),
-            leases: self.node.backend().redis().map(RedisStore::lease_stats),
+            leases: self.node.backend().lease_stats(),
             breaker: self.node.backend().fallback().map(FallbackStore::breaker),
             guard: &self.guard,
             overrides: active.overrides().len(),

@@ -6,14 +6,16 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::failure::set_json;
+use super::reservation_args::{ReserveArgs, SettleArgs};
 use super::server_args::ServerArgs;
 use super::stdout::print;
 use super::{
     Exit, OverrideCommand, ReplayArgs, ResetArgs, SuggestArgs, TopArgs, admin, check, man, policy,
-    replay, serve, simulate, top,
+    replay, reservation, serve, simulate, top,
 };
 use crate::serve::FrontEnd;
 use crate::settings::args::ServeArgs;
+use crate::wire::costs::Amount;
 
 /// Distributed rate limiter: exact under concurrency; every refusal names the rule and the retry time
 #[derive(Debug, Parser)]
@@ -46,6 +48,22 @@ Tokens are read from the environment only. Each variable also exists with the su
     ///
     /// Exit code 0: allowed. 1: refused. 2: invalid input or token. 3: no response from the service.
     Check(CheckArgs),
+    /// Reserve an estimate, which counts until `tollgate settle` replaces it by the amounts that were used
+    ///
+    /// Prints the reservation in the first line. If the service requires a token, it is read from `TOLLGATE_CHECK_TOKEN`,
+    /// or from the file that `TOLLGATE_CHECK_TOKEN_FILE` names.
+    ///
+    /// Exit code 0: reserved. 1: refused. 2: invalid input or token. 3: no response from the service.
+    Reserve(ReserveArgs),
+    /// Settle a reservation with the amounts that were used
+    ///
+    /// Returns the part of the estimate that was not used, or charges what was used more. Only the first settlement counts;
+    /// a repeated one prints its outcome. If the service requires a token, it is read from `TOLLGATE_CHECK_TOKEN`, or from
+    /// the file that `TOLLGATE_CHECK_TOKEN_FILE` names.
+    ///
+    /// Exit code 0: settled, now or before. 1: the reservation is unknown. 2: invalid input or token. 3: no response from
+    /// the service.
+    Settle(SettleArgs),
     /// Set, show and remove per-client limits (requires the admin token)
     ///
     /// The token is read from `TOLLGATE_ADMIN_TOKEN`, or from the file that `TOLLGATE_ADMIN_TOKEN_FILE` names.
@@ -82,8 +100,8 @@ Tokens are read from the environment only. Each variable also exists with the su
     /// Decide requests from JSON lines on a simulated clock
     ///
     /// Each line is one request, as for /check, with the time `at_ms` or `at_us` since the start (default: the time of the
-    /// previous line) and optionally `op`: check, peek, refund, reset, release or renew. One response is printed
-    /// per line; permits are named l1, l2, … For an invalid line a problem with its `line` number is printed, and the
+    /// previous line) and optionally `op`: check, peek, refund, reset, reserve, settle, release or renew. One response is
+    /// printed per line; permits and reservations are named l1, l2, … For an invalid line a problem with its `line` number is printed, and the
     /// exit code is 2.
     Simulate(SimulateArgs),
     /// Print shell completions
@@ -104,6 +122,8 @@ impl Command {
     const fn is_json(&self) -> bool {
         match self {
             Self::Check(args) => args.json,
+            Self::Reserve(args) => args.json,
+            Self::Settle(args) => args.json,
             Self::Override(command) => command.is_json(),
             Self::Top(args) => args.json,
             Self::Policy(PolicyCommand::Validate { json, .. })
@@ -119,9 +139,10 @@ pub(crate) struct CheckArgs {
     /// A key, or facts such as client=c1 path=/search
     #[arg(required = true, value_name = "KEY|FACT=VALUE")]
     pub(crate) key_or_facts: Vec<String>,
-    /// Cost of the request; 0 does not use quota
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
-    pub(crate) cost: u64,
+    /// Cost in requests, or of a unit, such as tokens=1800 (repeatable; other units cost 0); 0 does not use quota
+    /// [default: 1]
+    #[arg(long, value_name = "N|UNIT=N", value_parser = Amount::parse, allow_negative_numbers = true)]
+    pub(crate) cost: Vec<Amount>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Print the response of the service as JSON
@@ -152,9 +173,9 @@ pub(crate) enum PolicyCommand {
         /// Facts of the request, such as client=c1 path=/search
         #[arg(required = true, value_name = "FACT=VALUE")]
         facts: Vec<String>,
-        /// Cost of the request
-        #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
-        cost: u64,
+        /// Cost in requests, or of a unit, such as tokens=1800 (repeatable; other units cost 0) [default: 1]
+        #[arg(long, value_name = "N|UNIT=N", value_parser = Amount::parse, allow_negative_numbers = true)]
+        cost: Vec<Amount>,
         /// Print the explanation as JSON
         #[arg(long)]
         json: bool,
@@ -217,6 +238,8 @@ pub fn run_with(cli: Cli, front_ends: Vec<FrontEnd>) -> Exit {
     match cli.command {
         Command::Serve(args) => serve::run(*args, front_ends),
         Command::Check(args) => check::run(&args),
+        Command::Reserve(args) => reservation::reserve(&args),
+        Command::Settle(args) => reservation::settle(&args),
         Command::Override(command) => admin::run(&command),
         Command::Reset(args) => admin::reset(&args),
         Command::Top(args) => top::run(&args),

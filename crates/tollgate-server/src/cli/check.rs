@@ -1,6 +1,7 @@
 //! `tollgate check`.
 
 use hyper::Method;
+use tollgate::Costs;
 
 use super::Exit;
 use super::args::CheckArgs;
@@ -9,10 +10,14 @@ use super::failure::{fail, fail_with};
 use super::request::{NOT_TOLLGATE, send, token};
 use super::response::{CheckReply, Problem};
 use super::stdout::print;
+use crate::wire::costs::Amount;
 
 pub(super) fn run(args: &CheckArgs) -> Exit {
-    let body = match request_body(&args.key_or_facts, args.cost) {
-        Ok(body) => body,
+    let request = Amount::costs(&args.cost)
+        .map_err(|reason| format!("--cost: {reason}"))
+        .and_then(|costs| Ok((request_body(&args.key_or_facts, &costs)?, costs)));
+    let (body, costs) = match request {
+        Ok(request) => request,
         Err(reason) => return fail(Exit::Usage, &reason),
     };
     let token = match token("TOLLGATE_CHECK_TOKEN", "TOLLGATE_CHECK_TOKEN_FILE") {
@@ -20,13 +25,13 @@ pub(super) fn run(args: &CheckArgs) -> Exit {
         Err(error) => return fail(Exit::Usage, &error.to_string()),
     };
     match send(&args.server, token.as_deref(), (Method::POST, "/check", Some(body))) {
-        Ok((200, body)) => print_decision(&body, args),
-        Ok((status, body)) => report_error(status, &body, args),
+        Ok((200, body)) => print_decision(&body, &costs, args),
+        Ok((status, body)) => report_error(status, &body, &costs),
         Err(exit) => exit,
     }
 }
 
-fn print_decision(body: &str, args: &CheckArgs) -> Exit {
+fn print_decision(body: &str, costs: &Costs, args: &CheckArgs) -> Exit {
     let reply: CheckReply = match serde_json::from_str(body) {
         Ok(reply) => reply,
         Err(error) => return fail(Exit::NoAnswer, &format!("{NOT_TOLLGATE} ({error})")),
@@ -34,13 +39,13 @@ fn print_decision(body: &str, args: &CheckArgs) -> Exit {
     if args.json {
         print(&format!("{body}\n"));
     } else {
-        print(&format!("{}\n", reply.line(args.cost)));
+        print(&format!("{}\n", reply.line(costs)));
     }
     if reply.allowed { Exit::Success } else { Exit::Refused }
 }
 
 /// Reports an error response. A 4xx problem is a usage error; everything else counts as no answer.
-fn report_error(status: u16, body: &str, args: &CheckArgs) -> Exit {
+pub(super) fn report_error(status: u16, body: &str, costs: &Costs) -> Exit {
     if let Ok(problem) = serde_json::from_str::<Problem>(body) {
         let exit = if (400..500).contains(&status) { Exit::Usage } else { Exit::NoAnswer };
         return fail_with(exit, &format!("{status}: {}", problem.detail), Some(body));
@@ -48,7 +53,7 @@ fn report_error(status: u16, body: &str, args: &CheckArgs) -> Exit {
     match serde_json::from_str::<CheckReply>(body) {
         // The store is lost, and the rule has `on_store_loss: deny`.
         Ok(reply) => {
-            let message = format!("{status}: {}", reply.line(args.cost));
+            let message = format!("{status}: {}", reply.line(costs));
             fail_with(Exit::NoAnswer, &message, Some(body))
         }
         Err(_) => fail(Exit::NoAnswer, &format!("{status}: {NOT_TOLLGATE}")),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// 0: the command succeeded; `check`: the request is allowed.
     Success,
-    /// 1: `check`: the request is refused; `override`: the client has no override; `policy import`: a file cannot be
+    /// 1: `check` and `reserve`: the request is refused; `settle`: the reservation is unknown; `override`: the client has no override; `policy import`: a file cannot be
     /// imported.
     Refused,
     /// 2: invalid input: a flag, a file, a line or a token.

@@ -23,6 +23,8 @@ pub(super) struct OverrideReply {
 struct OverrideLimit {
     limit: u64,
     window_ms: Option<u64>,
+    /// None if the entry inherits the unit of the limit that it replaces.
+    unit: Option<String>,
 }
 
 /// All overrides of one client.
@@ -43,7 +45,8 @@ impl OverrideReply {
     pub(super) fn line(&self) -> String {
         let limit = |limit: &OverrideLimit| {
             let window = limit.window_ms.map(Duration::from_millis);
-            RateText { count: limit.limit, window }.to_string()
+            let unit = limit.unit.as_deref().unwrap_or("requests");
+            RateText { count: limit.limit, window, unit }.to_string()
         };
         let limits = self.limits.iter().map(limit).collect::<Vec<_>>().join(", ");
         let mut line = format!("{:?}: {limits}", self.client);

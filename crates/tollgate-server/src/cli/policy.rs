@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tollgate::policy::{self, ImportFormat, Policy};
-use tollgate::{Distributed, Limiter, ManualClock, MemoryStore};
+use tollgate::{Costs, Distributed, Limiter, ManualClock, MemoryStore};
 
 use super::Exit;
 use super::args::{ImportSource, PolicyCommand};
@@ -14,13 +14,14 @@ use super::response::ExplainReply;
 use super::stdout::print;
 use super::validate;
 use crate::files::policy_file::{self, LoadError, PolicyFile};
+use crate::wire::costs::Amount;
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query;
 
 pub(super) fn run(command: &PolicyCommand) -> Exit {
     match command {
         PolicyCommand::Validate { files, json } => validate::run(files, *json),
-        PolicyCommand::Explain { file, facts, cost, json } => explain(file, facts, *cost, *json),
+        PolicyCommand::Explain { file, facts, cost, json } => explain(file, facts, cost, *json),
         PolicyCommand::Schema => {
             print(policy::SCHEMA);
             Exit::Success
@@ -36,12 +37,13 @@ pub(super) fn load(file: Option<&Path>) -> Result<Policy, LoadError> {
 }
 
 /// Explains a request against unused counters.
-fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
-    let explanation = explanation(file, facts, cost);
-    let lines = explanation.and_then(|explanation| match json {
+fn explain(file: &Path, facts: &[String], amounts: &[Amount], json: bool) -> Exit {
+    let costs = Amount::costs(amounts).map_err(|reason| format!("--cost: {reason}"));
+    let explanation = costs.and_then(|costs| Ok((explanation(file, facts, &costs)?, costs)));
+    let lines = explanation.and_then(|(explanation, costs)| match json {
         true => Ok(vec![explanation]),
         false => serde_json::from_str(&explanation)
-            .map(|reply: ExplainReply| reply.lines(cost))
+            .map(|reply: ExplainReply| reply.lines(&costs))
             .map_err(|error| error.to_string()),
     });
     match lines {
@@ -54,9 +56,9 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
 }
 
 /// Returns the JSON that /explain would return.
-fn explanation(file: &Path, facts: &[String], cost: u64) -> Result<String, String> {
+fn explanation(file: &Path, facts: &[String], costs: &Costs) -> Result<String, String> {
     let policy = load(Some(file)).map_err(|error| error.to_string())?;
-    let body = request_body(facts, cost)?;
+    let body = request_body(facts, costs)?;
     let query = query::read(body.as_bytes()).map_err(|error| error.to_string())?;
     let store = MemoryStore::builder().clock(ManualClock::new()).build();
     let limiter = Limiter::new(store, policy);

@@ -8,7 +8,7 @@ use super::failure::fail;
 use super::policy::load;
 use super::stdout::print;
 use super::{Exit, page_file};
-use crate::replay::{self, Replay, ReplayError, Report};
+use crate::replay::{self, CostField, Replay, ReplayError, Report};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
@@ -17,6 +17,10 @@ pub(crate) struct ReplayArgs {
     pub(crate) policy: PathBuf,
     #[command(flatten)]
     pub(crate) logs: LogArgs,
+    /// Field with the amount of a unit that a request costs, such as bytes=sent in JSON logs; repeatable. In access
+    /// logs, size is the response size. Without a value, the amount is 0
+    #[arg(long = "cost-field", value_name = "UNIT=FIELD", value_parser = CostField::parse)]
+    pub(crate) cost_fields: Vec<CostField>,
     /// Second policy file: report the keys that it newly refuses and those that it no longer refuses
     #[arg(long, value_name = "OTHER")]
     pub(crate) compare: Option<PathBuf>,
@@ -87,6 +91,7 @@ fn report(args: &ReplayArgs) -> Result<Report, ReplayError> {
         other: other.as_ref().map(|(name, other)| (name.as_str(), other)),
         logs: &args.logs.logs,
         fields: &args.logs.fields.fields,
+        costs: &args.cost_fields,
     })
 }
 

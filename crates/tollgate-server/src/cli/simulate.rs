@@ -1,78 +1,34 @@
 //! `tollgate simulate`: decides requests from JSON lines on a clock that the lines set.
 
+mod line;
+mod reservations;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use serde::Deserialize;
-use tollgate::{Limiter, ManualClock, MemoryStore, Outcome, Permit, Query, Timestamp, Verb};
+use tollgate::{Limiter, ManualClock, MemoryStore, Outcome, Query, Timestamp, Verb};
 
 use super::Exit;
 use super::args::SimulateArgs;
 use super::block_on::block_on;
 use super::policy::load;
+use crate::api::Held;
 use crate::error::ApiError;
 use crate::files::bounded_line::{MAX_LINE, read_line};
-use crate::wire::decision::{PermitText, decision_json_with};
-use crate::wire::limit::{Algorithm, LimitEntry};
+use crate::wire::decision::{HandleText, decision_json_with};
 use crate::wire::parse::parse;
 use crate::wire::permit::{ReleaseResponse, RenewResponse};
-use crate::wire::query::QueryBody;
-use crate::wire::scalar::{Integer, Pairs, Text, present};
+use crate::wire::scalar::Text;
+use line::{Line, Op};
 
-/// One input line: a time, an operation, and a query or a permit.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line<'a> {
-    #[serde(default, deserialize_with = "present")]
-    at_ms: Option<Integer>,
-    #[serde(default, deserialize_with = "present")]
-    at_us: Option<Integer>,
-    #[serde(default)]
-    op: Op,
-    #[serde(default, borrow, deserialize_with = "present")]
-    permit: Option<Text<'a>>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    key: Option<Text<'a>>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    facts: Option<Pairs<'a>>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    tenant: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "present")]
-    cost: Option<Integer>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    limits: Option<Vec<LimitEntry<'a>>>,
-    #[serde(default, deserialize_with = "present")]
-    limit: Option<Integer>,
-    #[serde(default, deserialize_with = "present")]
-    window_ms: Option<Integer>,
-    #[serde(default, deserialize_with = "present")]
-    algorithm: Option<Algorithm>,
-    #[serde(default, deserialize_with = "present")]
-    burst: Option<Integer>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    name: Option<Text<'a>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Op {
-    #[default]
-    Check,
-    Peek,
-    Refund,
-    Reset,
-    Release,
-    Renew,
-}
-
-/// A limiter on a manual clock, and the permits that it has issued.
+/// A limiter on a manual clock, and the permits and reservations that it has issued, by name.
 #[derive(Debug)]
 struct Simulation {
     clock: ManualClock,
     limiter: Limiter<MemoryStore<ManualClock>>,
-    permits: HashMap<String, Permit>,
+    held: HashMap<String, Held>,
 }
 
 pub(super) fn run(args: &SimulateArgs) -> Exit {
@@ -86,7 +42,7 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
     let clock = ManualClock::new();
     let store = MemoryStore::builder().clock(clock.clone()).build();
     let limiter = Limiter::new(store, policy);
-    let mut simulation = Simulation { clock, limiter, permits: HashMap::new() };
+    let mut simulation = Simulation { clock, limiter, held: HashMap::new() };
     match open(&args.lines)
         .and_then(|mut lines| simulation.run(&mut *lines, &mut io::stdout().lock()))
     {
@@ -142,6 +98,8 @@ impl Simulation {
             Op::Peek => self.decide(line, Verb::Peek),
             Op::Refund => self.decide(line, Verb::Refund),
             Op::Reset => self.reset(line),
+            Op::Reserve => self.reserve(line),
+            Op::Settle => self.settle(&line),
             Op::Release => self.release(&line),
             Op::Renew => self.renew(&line),
         }
@@ -155,22 +113,26 @@ impl Simulation {
 
     /// Returns the query of a line and sets the clock to its time. An invalid line does not move the clock.
     fn query<'l>(&self, line: Line<'l>) -> Result<Query<'l>, ApiError> {
-        if line.permit.is_some() {
-            return Err(ApiError::invalid("is allowed with release and renew only").at("permit"));
-        }
         let at = line.time()?;
-        let query = line.query_body().into_query()?;
+        let query = line.into_query()?;
         self.set_clock(at);
         Ok(query)
     }
 
-    /// Returns the permit that a line names and sets the clock to its time.
-    fn permit(&self, line: &Line<'_>) -> Result<Permit, ApiError> {
+    /// Returns what a line releases or renews, and sets the clock to its time.
+    fn handle(&self, line: &Line<'_>) -> Result<Held, ApiError> {
         let at = line.time()?;
-        line.check_only_permit()?;
-        let permit = self.find(line.permit.as_ref())?;
+        line.check_only_handle()?;
+        let held = match (&line.permit, &line.reservation) {
+            (Some(_), Some(_)) => {
+                let detail = "`permit` and `reservation` exclude each other; give one of them";
+                return Err(ApiError::invalid(detail).at("permit"));
+            }
+            (None, Some(name)) => Held::Reservation(self.find_reservation(Some(name))?),
+            (permit, None) => self.find(permit.as_ref(), "permit")?,
+        };
         self.set_clock(at);
-        Ok(permit)
+        Ok(held)
     }
 
     fn decide(&mut self, line: Line<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
@@ -185,82 +147,49 @@ impl Simulation {
     }
 
     fn respond_to(&mut self, query: &Query<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
-        let name = format!("l{}", self.permits.len() + 1);
+        let name = format!("l{}", self.held.len() + 1);
         let decision = self.limiter.decide(verb, query, |outcome: &Outcome<'_, '_>| {
-            (decision_json_with(outcome, PermitText::Alias(&name)), outcome.permit.clone())
+            (decision_json_with(outcome, HandleText::PermitAlias(&name)), outcome.permit.clone())
         });
         let (response, permit) = block_on(decision).map_err(|error| ApiError::from(&error))?;
-        self.permits.extend(permit.map(|permit| (name, permit)));
+        self.held.extend(permit.map(|permit| (name, Held::Permit(permit))));
         Ok(response)
     }
 
     fn release(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
-        let released = block_on(self.limiter.release(&self.permit(line)?));
+        let released = match self.handle(line)? {
+            Held::Permit(permit) => block_on(self.limiter.release(&permit)),
+            Held::Reservation(token) => self.cancel(&token),
+        };
         let released = released.map_err(|error| ApiError::from(&error))?;
         Ok(serde_json::to_vec(&ReleaseResponse { released }).unwrap_or_default())
     }
 
     fn renew(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
-        let expires_at = block_on(self.limiter.renew(&self.permit(line)?));
+        let expires_at = match self.handle(line)? {
+            Held::Permit(permit) => block_on(self.limiter.renew(&permit)),
+            Held::Reservation(token) => block_on(self.limiter.renew_reservation(&token, None)),
+        };
         let expires_at = expires_at.map_err(|error| ApiError::from(&error))?;
         Ok(serde_json::to_vec(&RenewResponse::new(expires_at)).unwrap_or_default())
     }
 
-    fn find(&self, permit: Option<&Text<'_>>) -> Result<Permit, ApiError> {
-        let invalid = |detail: String| ApiError::invalid(detail).at("permit");
-        let name = permit.ok_or_else(|| invalid("is missing".to_owned()))?;
-        let permit = self.permits.get(name.as_str()).cloned();
-        permit.ok_or_else(|| {
+    /// Finds what an earlier line returned under a name. `kind` is the field that has the name.
+    fn find(&self, name: Option<&Text<'_>>, kind: &'static str) -> Result<Held, ApiError> {
+        let invalid = |detail: String| ApiError::invalid(detail).at(kind);
+        let name = name.ok_or_else(|| invalid("is missing".to_owned()))?;
+        let held = self.held.get(name.as_str()).filter(|held| kind == kind_of(held)).cloned();
+        held.ok_or_else(|| {
             let prefix: String = name.as_str().chars().take(64).collect();
-            invalid(format!("no earlier line returned the permit {prefix:?}"))
+            invalid(format!("no earlier line returned the {kind} {prefix:?}"))
         })
     }
 }
 
-impl<'a> Line<'a> {
-    fn time(&self) -> Result<Option<Timestamp>, ApiError> {
-        match (self.at_ms, self.at_us) {
-            (Some(_), Some(_)) => {
-                Err(ApiError::invalid("at_ms and at_us exclude each other; give one").at("at_ms"))
-            }
-            (None, None) => Ok(None),
-            (Some(ms), None) => match ms.0.checked_mul(1000) {
-                Some(us) if us <= Timestamp::MAX.as_micros() => {
-                    Ok(Some(Timestamp::from_micros(us)))
-                }
-                _ => Err(ApiError::invalid("exceeds the maximum time of 2^53 µs").at("at_ms")),
-            },
-            (None, Some(us)) => Ok(Some(Timestamp::from_micros(us.0))),
-        }
-    }
-
-    fn query_body(self) -> QueryBody<'a> {
-        let Self {
-            key, facts, tenant, cost, limits, limit, window_ms, algorithm, burst, name, ..
-        } = self;
-        QueryBody { key, facts, tenant, cost, limits, limit, window_ms, algorithm, burst, name }
-    }
-
-    /// Returns an error if a line with a permit also has fields of a query.
-    fn check_only_permit(&self) -> Result<(), ApiError> {
-        let fields = [
-            ("key", self.key.is_some()),
-            ("facts", self.facts.is_some()),
-            ("tenant", self.tenant.is_some()),
-            ("cost", self.cost.is_some()),
-            ("limits", self.limits.is_some()),
-            ("limit", self.limit.is_some()),
-            ("window_ms", self.window_ms.is_some()),
-            ("algorithm", self.algorithm.is_some()),
-            ("burst", self.burst.is_some()),
-            ("name", self.name.is_some()),
-        ];
-        match fields.iter().find(|(_, is_present)| *is_present) {
-            Some((field, _)) => {
-                Err(ApiError::invalid("is not allowed with release and renew; give only a permit")
-                    .at(*field))
-            }
-            None => Ok(()),
-        }
+/// Returns the field of a response in which a handle is.
+const fn kind_of(held: &Held) -> &'static str {
+    match held {
+        Held::Permit(_) => "permit",
+        Held::Reservation(_) => "reservation",
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use tollgate::{LimiterError, OnStoreLoss, Outcome, StoreError, StoreErrorKind};
+use tollgate::{LimiterError, OnStoreLoss, Outcome, ReserveError, StoreError, StoreErrorKind};
 
 use super::rule_candidate::RuleCandidate;
 
@@ -47,6 +47,8 @@ pub enum ApiErrorKind {
     NotFound,
     /// The path does not support the method.
     Method,
+    /// The request contradicts an earlier one. Do not retry it unchanged.
+    Conflict,
     /// The body did not arrive in time.
     Timeout,
     /// The body is too long.
@@ -63,6 +65,8 @@ pub enum ApiErrorKind {
     Overloaded,
     /// The store contains data under this key that this version cannot read. Retrying does not help.
     Incompatible,
+    /// The store does not have this operation. Retrying does not help.
+    Unsupported,
     /// An internal invariant is broken.
     Internal,
 }
@@ -224,9 +228,25 @@ impl From<&StoreError> for ApiError {
                 return Self::new(ApiErrorKind::Overloaded, detail);
             }
             StoreErrorKind::Incompatible => ApiErrorKind::Incompatible,
+            StoreErrorKind::Unsupported => ApiErrorKind::Unsupported,
             _ => return Self::store_lost(error.to_string()),
         };
         Self::new(kind, error.to_string())
+    }
+}
+
+impl From<&ReserveError> for ApiError {
+    fn from(error: &ReserveError) -> Self {
+        match error {
+            ReserveError::IdConflict => {
+                Self::new(ApiErrorKind::Conflict, error.to_string()).at("id")
+            }
+            ReserveError::Id => Self::invalid(error.to_string()).at("id"),
+            ReserveError::Ttl => Self::invalid(error.to_string()).at("ttl_ms"),
+            ReserveError::Limiter(error) => error.into(),
+            // A refusal is an outcome of the service, not an error.
+            _ => Self::new(ApiErrorKind::Internal, error.to_string()),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pub enum GrpcCode {
     InvalidArgument = 3,
     DeadlineExceeded = 4,
     NotFound = 5,
+    AlreadyExists = 6,
     PermissionDenied = 7,
     ResourceExhausted = 8,
     FailedPrecondition = 9,
@@ -53,6 +54,7 @@ impl ApiErrorKind {
             Self::Forbidden => (403, "Forbidden", Grpc::PermissionDenied, "NOPERM"),
             Self::NotFound => (404, "Not Found", Grpc::NotFound, "ERR"),
             Self::Method => (405, "Method Not Allowed", Grpc::Unimplemented, "ERR"),
+            Self::Conflict => (409, "Conflict", Grpc::AlreadyExists, "ERR"),
             Self::Timeout => (408, "Request Timeout", Grpc::DeadlineExceeded, "ERR"),
             Self::TooLarge => (413, "Payload Too Large", Grpc::ResourceExhausted, "ERR"),
             Self::MediaType => (415, "Unsupported Media Type", Grpc::InvalidArgument, "ERR"),
@@ -62,6 +64,7 @@ impl ApiErrorKind {
             Self::Overloaded => (503, "Service Unavailable", Grpc::Unavailable, "OVERLOADED"),
             // A retry does not help, so gRPC clients must not see UNAVAILABLE.
             Self::Incompatible => (503, "Service Unavailable", Grpc::FailedPrecondition, "ERR"),
+            Self::Unsupported => (501, "Not Implemented", Grpc::Unimplemented, "ERR"),
             Self::Internal => (500, "Internal Server Error", Grpc::Internal, "ERR"),
         };
         Statuses { http, title, grpc, resp }

@@ -1,16 +1,25 @@
 //! Descriptors of a request as queries.
 
-use tollgate::{Facts, Limit, Query, Request, Verb};
+use hyper::HeaderMap;
+use tollgate::{Costs, Facts, Limit, Query, Request, Verb};
 
 use super::proto::{RateLimitDescriptor, RateLimitOverride, RateLimitRequest};
 use super::units::{calendar_limit, calendar_unit};
 use crate::error::ApiError;
+use crate::wire::costs::Amount;
 
 /// Maximum number of descriptors in a request.
 const MAX_DESCRIPTORS: usize = 100;
 
+/// Name of the metadata with the costs of each descriptor by unit, such as `tokens=1800,requests=1`. They override
+/// `hits_addend`.
+const COSTS: &str = "x-tollgate-costs";
+
 /// Returns the query of each descriptor, in order.
-pub(super) fn queries(request: &RateLimitRequest) -> Result<Vec<(Verb, Query<'static>)>, ApiError> {
+pub(super) fn queries(
+    request: &RateLimitRequest,
+    headers: &HeaderMap,
+) -> Result<Vec<(Verb, Query<'static>)>, ApiError> {
     let RateLimitRequest { domain, descriptors, hits_addend } = request;
     if domain.is_empty() {
         return Err(ApiError::invalid("must not be empty").at("domain"));
@@ -25,20 +34,57 @@ pub(super) fn queries(request: &RateLimitRequest) -> Result<Vec<(Verb, Query<'st
     }
     // 0 is the value of an absent field.
     let default_hits = u64::from(*hits_addend).max(1);
+    let costs = costs(headers)?;
     let query = |(index, descriptor)| {
         let at = |error: ApiError| error.under(&format!("descriptors[{index}]"));
-        query(domain, descriptor, index, default_hits).map_err(at)
+        let request = request_of(domain, descriptor, index).map_err(at)?;
+        Ok(with_costs(request, descriptor, default_hits, costs.as_ref()))
     };
     descriptors.iter().enumerate().map(query).collect()
 }
 
-fn query(
+/// Reads the metadata with costs by unit; `None` without it.
+fn costs(headers: &HeaderMap) -> Result<Option<Costs>, ApiError> {
+    let invalid = |reason: String| ApiError::invalid(reason).at(COSTS);
+    let mut amounts = Vec::new();
+    for value in headers.get_all(COSTS) {
+        let text = value.to_str().map_err(|_| invalid("is not ASCII".to_owned()))?;
+        for amount in text.split(',') {
+            amounts.push(Amount::parse(amount.trim()).map_err(invalid)?);
+        }
+    }
+    if amounts.is_empty() {
+        return Ok(None);
+    }
+    Amount::costs(&amounts).map(Some).map_err(invalid)
+}
+
+/// Returns the request of a descriptor with its costs: those of the metadata, otherwise its hits.
+fn with_costs(
+    request: Request<'static>,
+    descriptor: &RateLimitDescriptor,
+    default_hits: u64,
+    costs: Option<&Costs>,
+) -> (Verb, Query<'static>) {
+    let is_refund = descriptor.is_negative_hits;
+    let verb = if is_refund { Verb::Refund } else { Verb::Take };
+    if let Some(costs) = costs {
+        return (verb, Query::from(request.with_costs(costs.clone())));
+    }
+    let (verb, hits) = match descriptor.hits_addend.unwrap_or(default_hits) {
+        // A peek consumes nothing and returns what one hit would get.
+        0 => (Verb::Peek, 1),
+        hits => (verb, hits),
+    };
+    (verb, Query::from(request.with_cost(hits).in_unit_of_rule()))
+}
+
+fn request_of(
     domain: &str,
     descriptor: &RateLimitDescriptor,
     index: usize,
-    default_hits: u64,
-) -> Result<(Verb, Query<'static>), ApiError> {
-    let RateLimitDescriptor { entries, limit, hits_addend, is_negative_hits } = descriptor;
+) -> Result<Request<'static>, ApiError> {
+    let RateLimitDescriptor { entries, limit, .. } = descriptor;
     if entries.is_empty() {
         return Err(ApiError::invalid("must not be empty").at("entries"));
     }
@@ -49,17 +95,11 @@ fn query(
     let pairs = entries.iter().map(|entry| (&entry.key, &entry.value));
     let facts = Facts::of_descriptor(domain, pairs, index)
         .map_err(|error| ApiError::invalid(error.to_string()))?;
-    let (verb, cost) = match (hits_addend.unwrap_or(default_hits), *is_negative_hits) {
-        // A peek consumes nothing and returns what one hit would get.
-        (0, _) => (Verb::Peek, 1),
-        (hits, false) => (Verb::Take, hits),
-        (hits, true) => (Verb::Refund, hits),
-    };
-    let mut request = Request::new(facts).without_default_limit().with_cost(cost);
+    let mut request = Request::new(facts).without_default_limit();
     if let Some(limit) = limit {
         request = request.with_limit(own_limit(limit).map_err(|error| error.under("limit"))?);
     }
-    Ok((verb, Query::from(request)))
+    Ok(request)
 }
 
 fn own_limit(limit: &RateLimitOverride) -> Result<Limit, ApiError> {

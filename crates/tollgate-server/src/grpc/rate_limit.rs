@@ -50,7 +50,7 @@ impl RateLimits {
         peer: IpAddr,
     ) -> Result<Bytes, ApiError> {
         let mut span = self.start_span(headers, peer);
-        let reply = self.decide(request, &mut span).await;
+        let reply = self.decide(request, headers, &mut span).await;
         if span.is_recording() {
             let status = reply.as_ref().err().map_or(OK, |error| error.kind().statuses().http);
             span.end(&SpanEnd { route: None, status });
@@ -58,8 +58,13 @@ impl RateLimits {
         reply
     }
 
-    async fn decide(&self, request: &RateLimitRequest, span: &mut Span) -> Result<Bytes, ApiError> {
-        let queries = queries(request)?;
+    async fn decide(
+        &self,
+        request: &RateLimitRequest,
+        headers: &HeaderMap,
+        span: &mut Span,
+    ) -> Result<Bytes, ApiError> {
+        let queries = queries(request, headers)?;
         let style = self.headers;
         let encode = move |outcome: &tollgate::Outcome<'_, '_>| DescriptorReply::of(outcome, style);
         let replies = self.service.decide_all(&queries, span, encode).await;

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tollgate::{Outcome, Permit, Query, Refusal, Verb};
+use tollgate::{Outcome, Query, Refusal, Verb};
 
-use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_PERMIT_BODY, read};
+use super::body::{MAX_BATCH_BODY, MAX_BODY, read};
 use super::delivery::undelivered;
 use super::reply::{Reply, json, json_bytes, problem, unavailable};
 use crate::api::{ExplainReply, Service};
@@ -17,9 +17,7 @@ use crate::wire::decision::decision_json;
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::override_view::OverrideResponse;
 use crate::wire::parse::parse;
-use crate::wire::permit::{ReleaseResponse, RenewResponse};
 use crate::wire::query;
-use crate::wire::scalar::Text;
 
 /// POST /check, /peek, /refund.
 pub(super) async fn decide<B>(
@@ -131,44 +129,4 @@ fn read_item(item: &RawValue) -> Result<Query<'_>, ApiError> {
         return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
     }
     query::read(text)
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct PermitBody<'a> {
-    /// The permit of a decision.
-    #[serde(borrow)]
-    #[cfg_attr(test, schemars(with = "crate::reference_tests::names::PermitText"))]
-    permit: Text<'a>,
-}
-
-/// POST /release: releases concurrency slots before they expire.
-pub(super) async fn release<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
-where
-    B: HttpBody<Data = Bytes> + Unpin,
-{
-    let released = service.release(&read_permit(request).await?).await?;
-    Ok(json(&ReleaseResponse { released }))
-}
-
-/// POST /renew: extends concurrency slots by their full lifetime from now.
-pub(super) async fn renew<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
-where
-    B: HttpBody<Data = Bytes> + Unpin,
-{
-    let expires_at = service.renew(&read_permit(request).await?).await?;
-    Ok(json(&RenewResponse::new(expires_at)))
-}
-
-async fn read_permit<B>(request: Request<B>) -> Result<Permit, ApiError>
-where
-    B: HttpBody<Data = Bytes> + Unpin,
-{
-    let body = read(request, MAX_PERMIT_BODY).await?;
-    let body: PermitBody<'_> = parse(&body)?;
-    body.permit
-        .as_str()
-        .parse()
-        .map_err(|error: tollgate::PermitError| ApiError::invalid(error.to_string()).at("permit"))
 }

@@ -12,6 +12,7 @@ mod delivery;
 mod docs;
 mod forward_auth;
 mod health;
+mod held;
 mod listings;
 mod live;
 mod origin;
@@ -19,6 +20,7 @@ mod plain_check;
 mod protocol;
 mod reply;
 mod request_metrics;
+mod reservations;
 mod rewound_stream;
 mod routes;
 mod session;
@@ -27,7 +29,9 @@ mod traces;
 #[cfg(test)]
 pub(crate) use admin::ChangeQuery;
 #[cfg(test)]
-pub(crate) use decide::{Batch, PermitBody};
+pub(crate) use decide::Batch;
+#[cfg(test)]
+pub(crate) use held::HeldBody;
 #[cfg(test)]
 pub(crate) use listings::{ClientQuery, HistoryQuery, ListQuery};
 pub(crate) use protocol::{Http, Surface};

@@ -12,7 +12,9 @@ use tollgate::Verb;
 
 use super::protocol::{Counters, Surface};
 use super::reply::Reply;
-use super::{admin, auth, dashboard, decide, docs, health, listings, live, session};
+use super::{
+    admin, auth, dashboard, decide, docs, health, held, listings, live, reservations, session,
+};
 use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
@@ -50,6 +52,8 @@ fn decision_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         .route("/refund", one(Verb::Refund))
         .route("/explain", post(explain))
         .route("/check/batch", post(batch))
+        .route("/reserve", post(reserve))
+        .route("/settle", post(settle))
         .route("/release", post(release))
         .route("/renew", post(renew))
         .route_layer(from_fn(count_request))
@@ -108,12 +112,20 @@ async fn batch(State(service): State<Arc<Service>>, request: Request) -> Result<
     decide::batch(&service, request).await
 }
 
+async fn reserve(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
+    reservations::reserve(&service, request).await
+}
+
+async fn settle(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
+    reservations::settle(&service, request).await
+}
+
 async fn release(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
-    decide::release(&service, request).await
+    held::release(&service, request).await
 }
 
 async fn renew(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
-    decide::renew(&service, request).await
+    held::renew(&service, request).await
 }
 
 async fn not_found(uri: Uri) -> ApiError {

@@ -12,12 +12,14 @@ use hyper::header::{HeaderMap, HeaderValue};
 use crate::telemetry::{CallKind, Span, SpanEnd, SpanStart, Traces};
 
 /// The paths of decision calls. Each path is its route.
-const DECISION_PATHS: [&str; 9] = [
+const DECISION_PATHS: [&str; 11] = [
     "/check",
     "/peek",
     "/refund",
     "/explain",
     "/check/batch",
+    "/reserve",
+    "/settle",
     "/release",
     "/renew",
     "/auth",
@@ -107,6 +109,7 @@ mod tests {
             ("/check", CallKind::Decision),
             ("/check/batch", CallKind::Decision),
             ("/renew", CallKind::Decision),
+            ("/reserve", CallKind::Decision),
             ("/auth/nginx", CallKind::Decision),
             ("/api/status", CallKind::Management),
             ("/admin/external/clients/c/limits", CallKind::Management),

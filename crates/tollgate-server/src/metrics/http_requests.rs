@@ -9,13 +9,15 @@ use super::text::Exposition;
 
 /// The routes with their own series, the most frequent ones first, because they are found by comparison. All other paths,
 /// which clients choose freely, are counted as the last one.
-const ROUTES: [&str; 39] = [
+const ROUTES: [&str; 41] = [
     "/check",
     "/auth",
     "/auth/nginx",
     "/peek",
     "/refund",
     "/check/batch",
+    "/reserve",
+    "/settle",
     "/release",
     "/renew",
     "/explain",
@@ -55,7 +57,7 @@ const ROUTES: [&str; 39] = [
 const OTHER: &str = "other";
 
 /// The statuses with their own series, and their labels. All others are counted as `other`.
-const STATUSES: [(u16, &str); 15] = [
+const STATUSES: [(u16, &str); 16] = [
     (200, "200"),
     (429, "429"),
     (204, "204"),
@@ -66,6 +68,7 @@ const STATUSES: [(u16, &str); 15] = [
     (404, "404"),
     (405, "405"),
     (408, "408"),
+    (409, "409"),
     (413, "413"),
     (415, "415"),
     (422, "422"),

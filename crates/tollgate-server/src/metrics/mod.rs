@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate::lease::LeaseStats;
 use tollgate::policy::Policy;
 use tollgate::{
-    BreakerState, Decision, Observation, Observer, Occupancy, OnStoreLoss, Source, Timestamp, Verb,
+    BreakerState, Decision, Observation, Observer, Occupancy, OnStoreLoss, Source, Status,
+    Timestamp, Verb,
 };
 
 pub(crate) use front_ends::{FrontEndCounters, FrontEnds};
@@ -195,7 +196,9 @@ impl Metrics {
     }
 
     fn note_remaining(&self, decision: &Decision<'_>) {
-        if let Some(status) = decision.deciding() {
+        // Amounts of other units would make the gauge jump.
+        let in_requests = |status: &&Status<'_>| status.limit().unit().is_requests();
+        if let Some(status) = decision.deciding().filter(in_requests) {
             let scope = match status.limit().rule() {
                 "default" => &self.global_remaining,
                 _ => &self.route_remaining,
@@ -358,14 +361,16 @@ fn render_leases(out: &mut Exposition, leases: LeaseStats) {
     out.counter("tollgate_lease_granted_total", help).sample(&[], leases.granted);
     let help = "Leased quota that requests have used.";
     out.counter("tollgate_lease_spent_total", help).sample(&[], leases.spent);
+    let help = "Leased quota that refunds returned to a lease.";
+    out.counter("tollgate_lease_refunded_total", help).sample(&[], leases.refunded);
     let help = "Leased quota that was not used before its lease ended.";
     out.counter("tollgate_lease_dropped_total", help).sample(&[], leases.dropped);
     out.counter("tollgate_lease_requests_total", "Requests to Redis for a lease by result.")
         .sample(&[("result", "granted")], leases.grants)
-        .sample(&[("result", "none")], leases.not_granted);
+        .sample(&[("result", "not_granted")], leases.not_granted);
     let help = "Checks decided from a lease, each without a call to Redis.";
     out.counter("tollgate_lease_decisions_total", help).sample(&[], leases.decisions);
-    let help = "Keys, or combinations of keys, that this node has a lease of.";
+    let help = "Keys, or combinations of keys, of which this node holds a lease.";
     out.gauge("tollgate_lease_held", help).sample(&[], leases.held);
 }
 

@@ -107,6 +107,12 @@ formats! {
     Time = { "type": "string", "format": "date-time" };
     Fact = { "type": "string", "minLength": 1, "maxLength": tollgate::MAX_FACT_LENGTH };
     LimitName = { "type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$" };
+    Costs = {
+        "type": "object",
+        "maxProperties": tollgate::MAX_UNITS,
+        "propertyNames": { "pattern": "^[A-Za-z0-9._-]{1,64}$" },
+        "additionalProperties": { "type": "integer", "minimum": 0, "maximum": MAX_INTEGER }
+    };
     Rate = { "type": "string", "pattern": "^(0|[0-9]+/[0-9]*(ms|s|min|h|d|w))$" };
     Count = { "type": "integer", "minimum": 0, "maximum": MAX_INTEGER };
     PositiveCount = { "type": "integer", "minimum": 1, "maximum": MAX_INTEGER };
@@ -116,6 +122,7 @@ formats! {
         "type": "string",
         "pattern": "^[0-9a-f]{32}(@n[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._#-]{1,80}\\{[!-z|~]*\\})+$"
     };
+    ReservationText = { "type": "string", "pattern": "^r(0|[1-9][0-9]{0,9})-[0-9a-f]{64}$" };
     Facts = {
         "type": "object",
         "minProperties": 1,

@@ -7,10 +7,11 @@ use super::ordered_json::{self, ORDER};
 use super::schemas::Schemas;
 use super::serde_fields::fields_of;
 use super::snapshot::assert_current;
-use crate::http::{Batch, Login, PermitBody};
+use crate::http::{Batch, HeldBody, Login};
 use crate::wire::limit::LimitBody;
 use crate::wire::override_body::OverrideBody;
 use crate::wire::query::QueryBody;
+use crate::wire::reservation::{ReserveBody, SettleBody};
 
 fn tags() -> Value {
     let tag = |name: &str, description: &str| json!({ "name": name, "description": description });
@@ -70,7 +71,9 @@ fn order_requests(components: &mut Map<String, Value>) {
         ("OverrideLimit", fields_of::<LimitBody<'_>>()),
         ("OverrideBody", fields_of::<OverrideBody<'_>>()),
         ("Batch", fields_of::<Batch<'_>>()),
-        ("PermitBody", fields_of::<PermitBody<'_>>()),
+        ("ReserveBody", fields_of::<ReserveBody<'_>>()),
+        ("SettleBody", fields_of::<SettleBody<'_>>()),
+        ("HeldBody", fields_of::<HeldBody<'_>>()),
         ("Login", fields_of::<Login<'_>>()),
     ];
     for (name, fields) in bodies {

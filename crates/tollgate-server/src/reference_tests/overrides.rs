@@ -78,6 +78,9 @@ fn restrict_limit(schema: &mut Schema) {
     set("algorithm", "description", algorithm.into());
     let name = "The name of the rule's limit to replace. Default: the limit with the same window.";
     set("name", "description", name.into());
+    let unit = "Default: the unit of the rule's limit that the entry replaces, else requests.";
+    set("unit", "description", unit.into());
+    properties["unit"].as_object_mut().unwrap().remove("default");
     properties["algorithm"].as_object_mut().unwrap().remove("default");
 }
 

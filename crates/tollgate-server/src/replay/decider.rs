@@ -1,7 +1,7 @@
 //! Decides requests on the log's clock, with the plan and step code of the server.
 
 use tollgate::policy::{Policy, Rule};
-use tollgate::{Facts, Limit, ManualClock, MemoryStore, Request, Timestamp};
+use tollgate::{Costs, Facts, Limit, ManualClock, MemoryStore, Request, Timestamp};
 
 use super::curve::LimitCurve;
 use super::request_facts::defined_facts;
@@ -31,9 +31,10 @@ impl<'p> Decider<'p> {
     }
 
     /// Decides a request at the time `at`, in microseconds since the Unix epoch.
-    pub(crate) fn decide(&mut self, at: u64, facts: Facts<'_>) {
+    pub(crate) fn decide(&mut self, at: u64, facts: Facts<'_>, costs: Costs) {
         self.clock.set(Timestamp::from_micros(at));
-        let planned = self.policy.plan(&Request::new(defined_facts(self.policy, facts)));
+        let request = Request::new(defined_facts(self.policy, facts)).with_costs(costs);
+        let planned = self.policy.plan(&request);
         let Ok(plan) = planned.plan() else {
             self.failed += 1;
             return;
@@ -70,8 +71,10 @@ impl Curves {
     pub(crate) fn take(&mut self, at: u64, planned: &tollgate::policy::PolicyPlan<'_>) {
         for matched in planned.matched() {
             let curves = self.rules.get_mut(matched.rule().index()).into_iter().flatten();
-            for curve in curves.flatten() {
-                curve.take(matched.subject().as_str(), at, matched.cost());
+            for (curve, limit) in curves.zip(matched.rule().limits()) {
+                if let Some(curve) = curve {
+                    curve.take(matched.subject().as_str(), at, matched.cost_of(limit));
+                }
             }
         }
     }

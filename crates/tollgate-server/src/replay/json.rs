@@ -58,6 +58,7 @@ fn suggested(suggestion: &Suggestion) -> Value {
         "limit_name": suggestion.limit_name,
         "limit": suggestion.rate.count,
         "window": suggestion.rate.window,
+        "unit": suggestion.rate.unit,
         "requests": suggestion.requests,
         "refuses_0_1_percent": suggestion.smallest(ONE_PER_MILLE),
         "refuses_1_percent": suggestion.smallest(ONE_PERCENT),

@@ -25,6 +25,7 @@ mod timescale;
 pub(crate) use error::ReplayError;
 pub(crate) use html::page as html_page;
 pub(crate) use json::line as json_line;
+pub(crate) use line::CostField;
 pub(crate) use report::Report;
 pub(crate) use run::{Replay, replay};
 pub(crate) use suggest::suggest;

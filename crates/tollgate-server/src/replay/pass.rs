@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
-use tollgate::Facts;
+use tollgate::{Costs, Facts};
 
 use super::batch::Batch;
 use super::error::ReplayError;
-use super::line::{FactNames, JsonFields};
+use super::line::{CostField, FactNames, JsonFields};
 use super::progress::Progress;
 use super::request_facts::RequestFacts;
 use super::source::{Input, LogFile, Merged, SkippedLines, is_stdin};
@@ -34,16 +34,20 @@ pub(crate) struct PassResult {
 }
 
 impl Logs {
-    /// Describes logs whose lines have these facts in addition to `ip`, `method` and `path`. `renamed` has pairs of fact
-    /// and JSON field.
+    /// Describes logs whose lines have these facts in addition to `ip`, `method` and `path`, and these costs. `renamed` has
+    /// pairs of fact and JSON field.
     pub(crate) fn new(
         paths: &[PathBuf],
         facts: &[&str],
         renamed: &[(String, String)],
+        costs: &[CostField],
     ) -> Result<Self, ReplayError> {
+        CostField::check_distinct(costs)?;
         let given = renamed.iter().map(|(fact, _)| fact.as_str()).filter(|fact| *fact != "time");
-        let names = FactNames::new(facts.iter().copied().chain(given))?;
-        let fields = JsonFields::new(names.clone(), renamed);
+        let cost_names: Vec<String> = costs.iter().map(CostField::name).collect();
+        let cost_names = cost_names.iter().map(String::as_str);
+        let names = FactNames::new(facts.iter().copied().chain(given).chain(cost_names))?;
+        let fields = JsonFields::new(names.clone(), renamed, costs);
         Ok(Self { paths: paths.to_vec(), fields, names })
     }
 
@@ -60,11 +64,12 @@ impl Logs {
         files.try_for_each(|path| Input::open(path, &Arc::default()).map(drop))
     }
 
-    /// Reads all logs and calls `decide` with the time in microseconds and the facts of each request, in order.
+    /// Reads all logs and calls `decide` with the time in microseconds, the facts and the costs of each request, in
+    /// order.
     pub(crate) fn read(
         &self,
         title: &str,
-        mut decide: impl FnMut(u64, Facts<'_>),
+        mut decide: impl FnMut(u64, Facts<'_>, Costs),
     ) -> Result<PassResult, ReplayError> {
         let read = Arc::new(AtomicU64::new(0));
         let open = |path: &PathBuf| Input::open(path, &read);
@@ -78,7 +83,8 @@ impl Logs {
             let reader = scope.spawn(move || read_all(Merged::new(files), &full, &spare));
             for batch in batches {
                 for (at, values) in batch.iter() {
-                    decide(at, facts.build(values));
+                    let (facts, costs) = facts.build(values);
+                    decide(at, facts, costs);
                 }
                 progress.add(batch.len());
                 // The reader may have ended.

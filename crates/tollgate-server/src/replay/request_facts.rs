@@ -1,14 +1,14 @@
-//! The facts of a log line, as a front end would pass them.
+//! The facts and costs of a log line, as a front end would pass them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::IpAddr;
 
-use tollgate::Facts;
 use tollgate::net::rate_limit_address;
 use tollgate::policy::{FactSpec, Policy, SourceSpec, is_secret_header, secret_digest};
+use tollgate::{Costs, Facts};
 
-use super::line::FactNames;
+use super::line::{FactNames, unit_of_cost};
 
 /// Builds facts from the values of a line, and records which facts the log contains.
 #[derive(Debug)]
@@ -23,14 +23,23 @@ impl RequestFacts {
         Self { names, seen: Cell::new(0) }
     }
 
-    pub(super) fn build<'v>(&'v self, values: impl Iterator<Item = (u8, &'v [u8])>) -> Facts<'v> {
+    pub(super) fn build<'v>(
+        &'v self,
+        values: impl Iterator<Item = (u8, &'v [u8])>,
+    ) -> (Facts<'v>, Costs) {
         let mut facts = Facts::new();
         let mut ip: &[u8] = &[];
         let mut has_client = false;
+        let mut amounts: Vec<(&str, u64)> = Vec::new();
         for (index, value) in values {
             self.seen
                 .set(self.seen.get() | 1_u32.checked_shl(u32::from(index)).unwrap_or_default());
             let Some(name) = self.names.get(index) else { continue };
+            if let Some(unit) = unit_of_cost(name) {
+                let amount = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                amounts.push((unit, amount.unwrap_or_default()));
+                continue;
+            }
             has_client |= name == "client";
             if index == FactNames::IP {
                 ip = value;
@@ -41,7 +50,7 @@ impl RequestFacts {
         if !has_client && !ip.is_empty() {
             let _ = facts.insert("client", client(ip));
         }
-        facts
+        (facts, costs(amounts))
     }
 
     /// Returns whether a line had this fact.
@@ -49,6 +58,19 @@ impl RequestFacts {
         let index = (0..).map_while(|index| self.names.get(index)).position(|known| known == name);
         index.is_some_and(|index| self.seen.get() >> index & 1 == 1)
     }
+}
+
+/// Returns the costs of a line: one request, unless a field has the number of requests.
+fn costs(mut amounts: Vec<(&str, u64)>) -> Costs {
+    let one = Costs::requests(1);
+    if amounts.is_empty() {
+        return one;
+    }
+    if amounts.iter().all(|(unit, _)| *unit != "requests") {
+        amounts.push(("requests", 1));
+    }
+    // The command line has checked the units.
+    Costs::of(amounts).unwrap_or(one)
 }
 
 /// Returns the facts with those that the policy's section `facts` defines: from the address, and from the headers that

@@ -8,6 +8,7 @@ use tollgate::policy::Policy;
 use super::curve::first_values;
 use super::decider::{Curves, Decider};
 use super::error::ReplayError;
+use super::line::CostField;
 use super::pass::Logs;
 use super::report::{Comparison, Report};
 use super::request_facts::{defined_facts, needed_facts};
@@ -23,6 +24,7 @@ pub(crate) struct Replay<'r> {
     pub(crate) logs: &'r [PathBuf],
     /// Pairs of fact and JSON field.
     pub(crate) fields: &'r [(String, String)],
+    pub(crate) costs: &'r [CostField],
 }
 
 /// Replays the logs. If they can be read again, a second pass refines the suggested limits.
@@ -31,14 +33,14 @@ pub(crate) fn replay(replay: &Replay<'_>) -> Result<Report, ReplayError> {
     let policies = [Some(policy), replay.other.map(|(_, other)| other)];
     let needed: Vec<String> = policies.into_iter().flatten().flat_map(needed_facts).collect();
     let facts: Vec<&str> = needed.iter().map(String::as_str).collect();
-    let logs = Logs::new(replay.logs, &facts, replay.fields)?;
+    let logs = Logs::new(replay.logs, &facts, replay.fields, replay.costs)?;
     let mut first = Decider::new(policy, Curves::new(policy, first_values));
     let mut second = replay.other.map(|(_, other)| Decider::new(other, Curves::default()));
-    let read = logs.read("replay", |at, facts| {
+    let read = logs.read("replay", |at, facts, costs| {
         if let Some(second) = &mut second {
-            second.decide(at, facts.clone());
+            second.decide(at, facts.clone(), costs.clone());
         }
-        first.decide(at, facts);
+        first.decide(at, facts, costs);
     })?;
     let comparison = replay
         .other
@@ -69,8 +71,9 @@ pub(super) fn refine_suggestions(
     if curves.is_empty() {
         return Ok(());
     }
-    logs.read("refine limits", |at, facts| {
-        curves.take(at, &policy.plan(&Request::new(defined_facts(policy, facts))));
+    logs.read("refine limits", |at, facts, costs| {
+        let request = Request::new(defined_facts(policy, facts)).with_costs(costs);
+        curves.take(at, &policy.plan(&request));
     })?;
     for (rule, limit, curve) in curves.iter(policy) {
         let same = |suggestion: &&mut Suggestion| {

@@ -28,6 +28,7 @@ pub(crate) struct Rate {
     pub(crate) count: u64,
     /// Window as in a policy: `60s`, `concurrency`.
     pub(crate) window: String,
+    pub(crate) unit: String,
 }
 
 impl Suggestion {
@@ -86,7 +87,7 @@ impl Rate {
             (None, Some(unit)) => unit.as_str().to_owned(),
             (None, None) => window_text(limit.window()),
         };
-        Self { count: limit.count(), window }
+        Self { count: limit.count(), window, unit: limit.unit().to_string() }
     }
 }
 
@@ -104,6 +105,9 @@ fn window_text(window: std::time::Duration) -> String {
 
 impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.count, self.window)
+        match self.unit.as_str() {
+            "requests" => write!(f, "{}/{}", self.count, self.window),
+            unit => write!(f, "{} {unit}/{}", self.count, self.window),
+        }
     }
 }

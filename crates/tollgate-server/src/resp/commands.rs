@@ -13,6 +13,8 @@ pub(super) enum Command {
     Refund,
     Release,
     Renew,
+    Reserve,
+    Settle,
     ResetClient,
     Auth,
     Client,
@@ -56,7 +58,7 @@ const fn ours(
     summary: &'static str,
 ) -> CommandSpec {
     let key = match command {
-        Command::Release | Command::Renew => 0,
+        Command::Release | Command::Renew | Command::Settle => 0,
         _ => 1,
     };
     CommandSpec { command, name, arity, flags, key, group: "rate-limit", summary }
@@ -73,7 +75,7 @@ const fn builtin(
 }
 
 /// All commands. The lookup is linear, so the most frequent ones come first.
-pub(super) static COMMANDS: [CommandSpec; 19] = [
+pub(super) static COMMANDS: [CommandSpec; 21] = [
     ours(
         Command::CellThrottle,
         "cl.throttle",
@@ -93,12 +95,38 @@ pub(super) static COMMANDS: [CommandSpec; 19] = [
         "tollgate.check",
         -2,
         DECISION,
-        "Decides by the policy and consumes quota: key|fact=value… [COST n]",
+        "Decides by the policy and consumes quota: key|fact=value… [COST n | COST unit=n…]",
     ),
     ours(Command::Peek, "tollgate.peek", -2, READ, "As TOLLGATE.CHECK, without consuming quota"),
     ours(Command::Refund, "tollgate.refund", -2, DECISION, "Returns quota, never above full"),
-    ours(Command::Release, "tollgate.release", 2, DECISION, "Releases the slots of a permit"),
-    ours(Command::Renew, "tollgate.renew", 2, DECISION, "Renews the slots of a permit"),
+    ours(
+        Command::Release,
+        "tollgate.release",
+        2,
+        DECISION,
+        "Releases the slots of a permit, or cancels a reservation",
+    ),
+    ours(
+        Command::Renew,
+        "tollgate.renew",
+        2,
+        DECISION,
+        "Renews the slots of a permit, or a reservation",
+    ),
+    ours(
+        Command::Reserve,
+        "tollgate.reserve",
+        -2,
+        DECISION,
+        "As TOLLGATE.CHECK, for an estimate that is settled later: … [TTL ms] [ID id]",
+    ),
+    ours(
+        Command::Settle,
+        "tollgate.settle",
+        -4,
+        DECISION,
+        "Settles a reservation with the amounts that were used: reservation COST unit=n…",
+    ),
     ours(
         Command::ResetClient,
         "tollgate.reset",

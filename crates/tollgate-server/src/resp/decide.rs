@@ -1,16 +1,19 @@
 //! Decision commands: read from their arguments, decided by the service, encoded as replies.
 
-use tollgate::{Outcome, Permit, Query, Verb};
+use tollgate::{Outcome, Query, ReserveOutcome, Verb};
 
 use super::commands::Command;
 use super::decode::Arguments;
 use super::encode::Replies;
 use super::error_reply::ErrorReply;
 use super::limit_cache::LimitCache;
-use super::policy_commands::{encode_decision, read_permit, read_query, unix_millis};
+use super::policy_commands::{encode_decision, read_query, unix_millis};
+use super::reservation_commands::{
+    ReserveCall, SettleCall, encode_reserved, encode_settled, read_held, read_reserve, read_settle,
+};
 use super::throttle::{self, Convention, ThrottleCall};
-use crate::api::{DecisionSeries, Service, UndeliveredPermit};
-use crate::error::ApiError;
+use crate::api::{DecisionSeries, Held, Service, UndeliveredPermit};
+use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 
 /// A valid decision command.
@@ -19,8 +22,10 @@ pub(super) enum DecisionCall<'a> {
     /// Boxed, as the next one, because it is large.
     Throttle(Box<ThrottleCall>),
     ByPolicy(Verb, Box<Query<'a>>),
-    Release(Permit),
-    Renew(Permit),
+    Reserve(Box<ReserveCall<'a>>),
+    Settle(Box<SettleCall>),
+    Release(Held),
+    Renew(Held),
 }
 
 impl<'a> DecisionCall<'a> {
@@ -41,18 +46,20 @@ impl<'a> DecisionCall<'a> {
             Command::Check => by_policy(Verb::Take),
             Command::Peek => by_policy(Verb::Peek),
             Command::Refund => by_policy(Verb::Refund),
-            Command::Release => read_permit(arguments).map(Self::Release),
-            Command::Renew => read_permit(arguments).map(Self::Renew),
+            Command::Release => read_held(arguments).map(Self::Release),
+            Command::Renew => read_held(arguments).map(Self::Renew),
+            Command::Reserve => read_reserve(arguments).map(|call| Self::Reserve(Box::new(call))),
+            Command::Settle => read_settle(arguments).map(|call| Self::Settle(Box::new(call))),
             _ => return None,
         })
     }
 
-    /// Returns the verb; `None` for a call about a permit, which is never decided concurrently with others.
+    /// Returns the verb; `None` for a call about a permit or a reservation, which is never decided concurrently with others.
     pub(super) const fn verb(&self) -> Option<Verb> {
         match self {
             Self::Throttle(call) => Some(call.verb),
             Self::ByPolicy(verb, _) => Some(*verb),
-            Self::Release(_) | Self::Renew(_) => None,
+            Self::Reserve(_) | Self::Settle(_) | Self::Release(_) | Self::Renew(_) => None,
         }
     }
 
@@ -63,8 +70,10 @@ impl<'a> DecisionCall<'a> {
             Self::ByPolicy(verb, query) => {
                 DecisionCall::ByPolicy(verb, Box::new(query.into_owned()))
             }
-            Self::Release(permit) => DecisionCall::Release(permit),
-            Self::Renew(permit) => DecisionCall::Renew(permit),
+            Self::Reserve(call) => DecisionCall::Reserve(Box::new(call.into_owned())),
+            Self::Settle(call) => DecisionCall::Settle(call),
+            Self::Release(held) => DecisionCall::Release(held),
+            Self::Renew(held) => DecisionCall::Renew(held),
         }
     }
 
@@ -97,12 +106,26 @@ impl<'a> DecisionCall<'a> {
                 let encode = |outcome: &Outcome<'_, '_>| encode(outcome, replies);
                 service.decide(*verb, query, &mut Span::none(), encode).await?;
             }
-            Self::Release(permit) => {
-                let is_released = service.release(permit).await?;
+            Self::Reserve(call) => {
+                let (terms, span) = (call.terms.clone(), &mut Span::none());
+                let (reply, permit) =
+                    service.reserve_undelivered(&call.query, terms, span, reserved).await?;
+                replies.append(reply.as_bytes());
+                return Ok(permit);
+            }
+            Self::Settle(call) => match service.settle(&call.token, None, &call.finals).await {
+                Ok(settled) => encode_settled(true, settled.is_repeated, replies),
+                Err(error) if error.kind() == ApiErrorKind::NotFound => {
+                    encode_settled(false, false, replies);
+                }
+                Err(error) => return Err(error),
+            },
+            Self::Release(held) => {
+                let is_released = service.release_held(held).await?;
                 replies.integer(u8::from(is_released));
             }
-            Self::Renew(permit) => {
-                let expires_at = service.renew(permit).await?;
+            Self::Renew(held) => {
+                let expires_at = service.renew_held(held).await?;
                 replies.integer(expires_at.map_or(-1, unix_millis));
             }
         }
@@ -128,6 +151,15 @@ impl ThrottleCall {
 fn encoded(outcome: &Outcome<'_, '_>) -> Replies {
     let mut replies = Replies::default();
     encode(outcome, &mut replies);
+    replies
+}
+
+fn reserved(reserved: &ReserveOutcome<'_, '_>) -> Replies {
+    let mut replies = Replies::default();
+    match store_loss(reserved.outcome).filter(|_| reserved.record.is_none()) {
+        Some(error) => replies.error(&error),
+        None => encode_reserved(reserved, &mut replies),
+    }
     replies
 }
 

@@ -75,8 +75,8 @@ pub(super) fn quoted(argument: &[u8], max: usize) -> String {
 mod tests {
     use super::*;
     use crate::error::ApiErrorKind::{
-        Forbidden, Incompatible, Internal, Invalid, NotFound, Overloaded, TokenMissing, TooMany,
-        Unauthorized, Unavailable, Unprocessable,
+        Conflict, Forbidden, Incompatible, Internal, Invalid, NotFound, Overloaded, TokenMissing,
+        TooMany, Unauthorized, Unavailable, Unprocessable, Unsupported,
     };
 
     #[test]
@@ -88,11 +88,13 @@ mod tests {
             (Unauthorized, "WRONGPASS"),
             (Forbidden, "NOPERM"),
             (NotFound, "ERR"),
+            (Conflict, "ERR"),
             (Unprocessable, "ERR"),
             (TooMany, "ERR"),
             (Unavailable, "UNAVAILABLE"),
             (Overloaded, "OVERLOADED"),
             (Incompatible, "ERR"),
+            (Unsupported, "ERR"),
             (Internal, "ERR"),
         ] {
             let reply = ErrorReply::from(ApiError::new(kind, "text")).to_string();

@@ -18,6 +18,7 @@ mod pipeline;
 mod policy_commands;
 mod protocol;
 mod repeated_command;
+mod reservation_commands;
 mod session;
 #[cfg(test)]
 mod tests;

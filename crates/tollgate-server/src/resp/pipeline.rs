@@ -17,7 +17,7 @@ const MAX_CONCURRENT: usize = 64;
 
 /// The reply in place of a permit. A closed connection cannot be distinguished from one whose client only reads.
 const WITHHELD: ErrorReply = ErrorReply::fixed(
-    "ERR the client has closed its side of the connection, so the slots of this check are released",
+    "ERR the client has closed its side of the connection, so the slots of this command are released",
 );
 
 /// The decisions of one connection.

@@ -1,6 +1,6 @@
 //! `TOLLGATE.…` commands: their arguments and replies.
 
-use tollgate::{Facts, Outcome, Permit, PermitError, Query, Request, Status, Timestamp, rounding};
+use tollgate::{Costs, Facts, Outcome, Query, Request, Status, Timestamp, Verdict, rounding};
 
 use super::decode::Arguments;
 use super::encode::Replies;
@@ -9,11 +9,23 @@ use super::numbers::{MAX_NUMBER, parse_integer, signed};
 use crate::api::Service;
 use crate::error::ApiError;
 use crate::node::overrides::{CLIENT, Client, TENANT};
+use crate::wire::costs::Amount;
 
-/// Reads `key|name=value… [COST n]`. A first argument without `=` is the key, which is short for `client=KEY`.
+const SYNTAX: &str = "syntax error: expected name=value, COST n or COST unit=n";
+
+/// Reads `key|name=value… [COST n | COST unit=n…]`. A first argument without `=` is the key, which is short for
+/// `client=KEY`.
 pub(super) fn read_query<'a>(arguments: &Arguments<'a>) -> Result<Query<'a>, ErrorReply> {
-    let (mut facts, mut cost) = (Facts::new(), None);
-    let mut rest = arguments.from(1).enumerate();
+    read_query_from(arguments.from(1), SYNTAX)
+}
+
+/// As [`read_query`], from the arguments after the name. `syntax` is the error about any other argument.
+pub(super) fn read_query_from<'a>(
+    arguments: impl Iterator<Item = &'a [u8]>,
+    syntax: &'static str,
+) -> Result<Query<'a>, ErrorReply> {
+    let (mut facts, mut costs) = (Facts::new(), CostArguments::default());
+    let mut rest = arguments.enumerate();
     while let Some((position, argument)) = rest.next() {
         if let Some((name, value)) = split_fact(argument) {
             facts.insert(fact_name(name)?, value).map_err(|error| invalid(error.to_string()))?;
@@ -21,15 +33,57 @@ pub(super) fn read_query<'a>(arguments: &Arguments<'a>) -> Result<Query<'a>, Err
             let inserted = facts.insert(CLIENT, argument);
             inserted.map_err(|error| ApiError::invalid(error.reason()).at("key"))?;
         } else if argument.eq_ignore_ascii_case(b"COST") {
-            if cost.is_some() {
-                return Err(invalid("COST is given twice"));
-            }
-            cost = Some(read_cost(rest.next().map(|(_, cost)| cost))?);
+            costs.read(rest.next().map(|(_, amount)| amount))?;
         } else {
-            return Err(invalid("syntax error: expected name=value or COST n"));
+            return Err(invalid(syntax));
         }
     }
-    Ok(Query::ByPolicy(Request::new(facts).with_cost(cost.unwrap_or(1))))
+    Ok(Query::ByPolicy(Request::new(facts).with_costs(costs.build()?)))
+}
+
+/// The amounts after `COST`.
+#[derive(Debug, Default)]
+pub(super) struct CostArguments {
+    requests: Option<u64>,
+    of_units: Vec<Amount>,
+}
+
+impl CostArguments {
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_none() && self.of_units.is_empty()
+    }
+
+    /// Returns whether there is nothing but `COST 0`.
+    pub(super) fn is_zero_requests(&self) -> bool {
+        self.requests == Some(0) && self.of_units.is_empty()
+    }
+
+    /// Reads an amount: `n` or `unit=n`.
+    pub(super) fn read(&mut self, amount: Option<&[u8]>) -> Result<(), ErrorReply> {
+        match read_amount(amount)? {
+            Amount::Requests(_) if self.requests.is_some() => Err(invalid("COST is given twice")),
+            Amount::Requests(amount) => {
+                self.requests = Some(amount);
+                Ok(())
+            }
+            of_unit @ Amount::OfUnit(..) => {
+                self.of_units.push(of_unit);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the costs; one request without amounts.
+    pub(super) fn build(mut self) -> Result<Costs, ErrorReply> {
+        match self.requests {
+            // Most commands cost a number of requests, which needs no list.
+            Some(requests) if self.of_units.is_empty() => Ok(Costs::requests(requests)),
+            requests => {
+                self.of_units.extend(requests.map(Amount::Requests));
+                Amount::costs(&self.of_units).map_err(cost_error)
+            }
+        }
+    }
 }
 
 /// Splits an argument at its first `=`; `None` if there is none.
@@ -44,22 +98,23 @@ fn fact_name(name: &[u8]) -> Result<&str, ErrorReply> {
     std::str::from_utf8(name).map_err(|_| invalid("facts: a name is not UTF-8"))
 }
 
-fn read_cost(cost: Option<&[u8]>) -> Result<u64, ErrorReply> {
-    let cost = cost.and_then(parse_integer).and_then(|cost| u64::try_from(cost).ok());
-    cost.filter(|cost| *cost <= MAX_NUMBER)
-        .ok_or_else(|| invalid(format!("cost: must be an integer from 0 to {MAX_NUMBER}")))
+/// Reads the amount after `COST`: `n` or `unit=n`.
+fn read_amount(amount: Option<&[u8]>) -> Result<Amount, ErrorReply> {
+    let amount = amount.unwrap_or_default();
+    if let Some(requests) = parse_integer(amount).and_then(|number| u64::try_from(number).ok())
+        && requests <= MAX_NUMBER
+    {
+        return Ok(Amount::Requests(requests));
+    }
+    Amount::parse(&String::from_utf8_lossy(amount)).map_err(cost_error)
 }
 
-fn invalid(detail: impl Into<String>) -> ErrorReply {
+fn cost_error(reason: String) -> ErrorReply {
+    ApiError::invalid(reason).at("cost").into()
+}
+
+pub(super) fn invalid(detail: impl Into<String>) -> ErrorReply {
     ApiError::invalid(detail).into()
-}
-
-/// Reads the permit of `TOLLGATE.RELEASE` and `TOLLGATE.RENEW`.
-pub(super) fn read_permit(arguments: &Arguments<'_>) -> Result<Permit, ErrorReply> {
-    let text = std::str::from_utf8(arguments.get(1).unwrap_or_default());
-    let text = text.map_err(|_| ApiError::invalid("is not UTF-8").at("permit"))?;
-    let permit = text.parse().map_err(|error: PermitError| error.to_string());
-    permit.map_err(|reason| ApiError::invalid(reason).at("permit").into())
 }
 
 /// Reads the client of `TOLLGATE.RESET`: a key, or `client=KEY`, and optionally `tenant=TENANT`.
@@ -89,9 +144,29 @@ pub(super) fn read_client(
 /// `[allowed, limit, remaining, retry_after_ms, reset_after_ms, rule, limit_name]`, with permit and `expires_at_ms` if
 /// slots are held.
 pub(super) fn encode_decision(outcome: &Outcome<'_, '_>, replies: &mut Replies) {
+    let handle = outcome.permit.as_ref().map(|permit| Handle {
+        text: permit.to_string(),
+        expires_at: outcome.expires_at.map_or(-1, unix_millis),
+    });
+    encode_fields(outcome, outcome.decision.verdict(), handle, replies);
+}
+
+/// The last two fields of a decision: a permit or a reservation, and its expiry in Unix milliseconds.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) text: String,
+    pub(super) expires_at: i64,
+}
+
+/// Encodes the fields of a decision with this verdict.
+pub(super) fn encode_fields(
+    outcome: &Outcome<'_, '_>,
+    verdict: Verdict,
+    handle: Option<Handle>,
+    replies: &mut Replies,
+) {
     let deciding = outcome.decision.deciding();
-    let verdict = outcome.decision.verdict();
-    replies.array(if outcome.permit.is_some() { 9 } else { 7 });
+    replies.array(if handle.is_some() { 9 } else { 7 });
     replies.integer(u8::from(verdict.is_allowed()));
     // The burst of a token bucket, so that `remaining` never exceeds it.
     replies.integer(deciding.map_or(-1, |status| signed(status.limit().capacity())));
@@ -101,9 +176,9 @@ pub(super) fn encode_decision(outcome: &Outcome<'_, '_>, replies: &mut Replies) 
     replies.integer(rounding::millis(reset_after));
     replies.bulk(outcome.rule());
     replies.bulk(deciding.map_or("", |status| status.limit().name()));
-    if let Some(permit) = &outcome.permit {
-        replies.bulk(permit.to_string());
-        replies.integer(outcome.expires_at.map_or(-1, unix_millis));
+    if let Some(handle) = handle {
+        replies.bulk(handle.text);
+        replies.integer(handle.expires_at);
     }
 }
 

@@ -48,8 +48,8 @@ pub(crate) struct ServeArgs {
     /// Addresses and networks of proxies whose forwarding headers /auth accepts, separated by commas
     #[arg(long, help_heading = FORWARD_AUTH, value_name = "CIDR,…", env = "TOLLGATE_TRUSTED_PROXIES")]
     pub(crate) trusted_proxies: Option<String>,
-    /// Styles of the rate limit headers of /auth: x-unix, x-delta, draft6 and draft11, separated by commas, or none
-    /// [default: x-unix]
+    /// Styles of the rate limit headers of /auth: x-unix, x-delta, draft6, draft11 and provider, separated by commas, or
+    /// none [default: x-unix]
     #[arg(long, help_heading = FORWARD_AUTH, value_name = "STYLE,…", env = "TOLLGATE_AUTH_HEADERS")]
     pub(crate) auth_headers: Option<String>,
     /// Style of the bodies of refusals by /auth [default: simple]
@@ -188,6 +188,8 @@ pub(crate) enum GrpcHeadersArg {
     Draft6,
     /// RateLimit-Policy and RateLimit
     Draft11,
+    /// X-RateLimit-Limit-Requests, -Remaining-Requests and -Reset-Requests, and the same for tokens
+    Provider,
     /// No headers
     None,
 }
@@ -200,6 +202,7 @@ impl GrpcHeadersArg {
             Self::XDelta => Some(HeaderStyle::XDelta),
             Self::Draft6 => Some(HeaderStyle::Draft6),
             Self::Draft11 => Some(HeaderStyle::Draft11),
+            Self::Provider => Some(HeaderStyle::Provider),
             Self::None => None,
         }
     }

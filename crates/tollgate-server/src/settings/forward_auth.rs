@@ -88,6 +88,7 @@ mod tests {
     fn styles_can_be_combined() {
         let styles = header_styles("draft11, x-unix,draft11").unwrap();
         assert_eq!(styles, [HeaderStyle::Draft11, HeaderStyle::XUnix]);
+        assert_eq!(header_styles("provider"), Ok(vec![HeaderStyle::Provider]));
         assert_eq!(header_styles("none"), Ok(Vec::new()));
         for (text, reason) in [
             ("x-unix,none", "\"none\" is not a style"),

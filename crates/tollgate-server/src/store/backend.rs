@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tollgate::lease::LeaseStats;
+use tollgate::reservation::{Draft, FinalCosts, ReservationToken, Reserved, Settled};
 use tollgate::{
     BreakerState, Decision, FallbackStore, Key, Listing, MemoryStore, Page, Permit, Plan, Status,
     Store, StoreError, Timestamp,
@@ -35,6 +37,11 @@ impl Backend {
             Self::Memory(_) => None,
             Self::Redis(store) => Some(store.store()),
         }
+    }
+
+    /// Returns the figures of the leases of this node; `None` with the memory store.
+    pub(crate) fn lease_stats(&self) -> Option<LeaseStats> {
+        self.redis().map(RedisStore::lease_stats)
     }
 
     /// Returns how much of a key this node has leased from Redis and not spent.
@@ -115,6 +122,31 @@ impl Store for Backend {
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
         forward!(self, stats(key))
+    }
+
+    async fn reserve<'a>(
+        &self,
+        plan: &Plan<'a>,
+        draft: &Draft,
+    ) -> Result<Reserved<'a>, StoreError> {
+        forward!(self, reserve(plan, draft))
+    }
+
+    async fn settle(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, StoreError> {
+        forward!(self, settle(token, tenant, finals))
+    }
+
+    async fn renew_reservation(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        forward!(self, renew_reservation(token, tenant))
     }
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {

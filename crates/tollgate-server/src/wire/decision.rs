@@ -1,47 +1,60 @@
 //! The JSON of a decision.
 
-use tollgate::{Limit, LimitField, Mode, Outcome, Source, Status, Verdict, rounding};
+use tollgate::{Limit, LimitField, Mode, Outcome, Source, Status, Timestamp, Verdict, rounding};
 
 use super::json::{Object, name};
 use super::time::rfc3339;
 
 /// Initial buffer size in bytes: about the length of a decision with one limit.
-const TYPICAL_LENGTH: usize = 640;
+const TYPICAL_LENGTH: usize = 672;
 
-/// How a decision names its permit.
+/// The handle in the response of a decision, with which the caller releases what it holds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum PermitText<'a> {
-    /// The full text, which `/release` and `/renew` accept.
-    Full,
+pub(crate) enum HandleText<'a> {
+    /// The full text of the permit, if slots are held. `/release` and `/renew` accept it.
+    Permit,
     /// A short alias that the caller maps to the permit.
-    Alias(&'a str),
+    PermitAlias(&'a str),
+    /// A reservation, which has the slots too.
+    Reservation(&'a ReservationText),
+}
+
+/// The fields of a response about its reservation.
+#[derive(Debug)]
+pub(crate) struct ReservationText {
+    /// The token, or an alias that the caller maps to it.
+    pub(crate) text: String,
+    pub(crate) expires_at: Timestamp,
+    /// Whether the id had been used before, so that nothing was taken.
+    pub(crate) is_repeated: bool,
 }
 
 /// Returns the JSON of a decision.
 pub(crate) fn decision_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
-    decision_json_with(outcome, PermitText::Full)
+    decision_json_with(outcome, HandleText::Permit)
 }
 
-/// Returns the JSON of a decision with this text for its permit.
-pub(crate) fn decision_json_with(
-    outcome: &Outcome<'_, '_>,
-    permit_text: PermitText<'_>,
-) -> Vec<u8> {
+/// Returns the JSON of a decision with this handle.
+pub(crate) fn decision_json_with(outcome: &Outcome<'_, '_>, handle: HandleText<'_>) -> Vec<u8> {
     let mut text = Vec::with_capacity(TYPICAL_LENGTH);
-    write_decision(&mut text, outcome, permit_text);
+    write_decision(&mut text, outcome, handle);
     text
 }
 
-/// Appends the JSON of a decision with this text for its permit.
+/// Appends the JSON of a decision with this handle.
 pub(crate) fn write_decision(
     text: &mut Vec<u8>,
     outcome: &Outcome<'_, '_>,
-    permit_text: PermitText<'_>,
+    handle: HandleText<'_>,
 ) {
     text.reserve(TYPICAL_LENGTH);
     let decision = outcome.decision;
     let deciding = decision.deciding();
-    let verdict = decision.verdict();
+    let verdict = match handle {
+        // A repeated id returns the first reservation, which was allowed, whatever the limits would decide now.
+        HandleText::Reservation(_) => Verdict::Allow,
+        HandleText::Permit | HandleText::PermitAlias(_) => decision.verdict(),
+    };
     let retry_after_ms = verdict.retry_after().map(rounding::millis);
     let mut object = Object::begin(text);
     object
@@ -63,16 +76,26 @@ pub(crate) fn write_decision(
         )
         .word(name!("source"), source_name(decision.source()))
         .boolean(name!("degraded"), decision.is_degraded());
-    if let Some(permit) = &outcome.permit {
-        match permit_text {
-            PermitText::Full => object.text(name!("permit"), &permit.to_string()),
-            PermitText::Alias(alias) => object.text(name!("permit"), alias),
-        };
-        let expires_at = outcome.expires_at.map(rfc3339);
-        object.text_if_some(name!("expires_at"), expires_at.as_deref());
-    }
+    write_handle(&mut object, outcome, handle);
     object.list(name!("limits"), decision.statuses(), write_limit);
     object.end();
+}
+
+fn write_handle(object: &mut Object<'_>, outcome: &Outcome<'_, '_>, handle: HandleText<'_>) {
+    match (handle, &outcome.permit) {
+        (HandleText::Reservation(reservation), _) => {
+            object
+                .word(name!("reservation"), &reservation.text)
+                .word(name!("expires_at"), &rfc3339(reservation.expires_at))
+                .boolean(name!("repeated"), reservation.is_repeated);
+            return;
+        }
+        (_, None) => return,
+        (HandleText::Permit, Some(permit)) => object.text(name!("permit"), &permit.to_string()),
+        (HandleText::PermitAlias(alias), Some(_)) => object.text(name!("permit"), alias),
+    };
+    let expires_at = outcome.expires_at.map(rfc3339);
+    object.text_if_some(name!("expires_at"), expires_at.as_deref());
 }
 
 fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
@@ -82,6 +105,7 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
     object
         .word(name!("rule"), limit.rule())
         .word(name!("name"), limit.name())
+        .word(name!("unit"), limit.unit().as_str())
         .word(name!("algorithm"), limit.algorithm().as_str())
         .integer(name!("limit"), numbers.limit)
         .integer_if_some(name!("burst"), numbers.burst)
@@ -90,6 +114,7 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
         .integer_if_some(name!("share"), status.share())
         .integer(name!("count"), status.count())
         .integer(name!("remaining"), status.remaining())
+        .integer_if_some(name!("debt"), Some(status.debt()).filter(|debt| *debt > 0))
         .integer(name!("reset_after_ms"), rounding::millis(status.reset_after()))
         .integer_or_null(
             name!("retry_after_ms"),

@@ -53,12 +53,31 @@ pub(crate) struct Decision {
     limits: Vec<LimitStatus>,
 }
 
+/// The decision about a reservation.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct ReserveDecision {
+    #[schemars(flatten)]
+    decision: Decision,
+    /// The reservation, for /settle, /release and /renew; only if it is allowed. It holds the slots too, so there is no
+    /// permit.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    reservation: Option<String>,
+    /// Whether the id had been used before. Then this is the first reservation, the figures are the current ones, and
+    /// nothing was taken. Only with a reservation.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    repeated: Option<bool>,
+}
+
 /// The state of one limit.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
 struct LimitStatus {
     rule: String,
     name: String,
+    /// What the limit counts; requests by default.
+    #[schemars(with = "names::LimitName")]
+    unit: String,
     #[schemars(with = "names::Algorithm")]
     algorithm: &'static str,
     limit: u64,
@@ -72,6 +91,9 @@ struct LimitStatus {
     share: Option<u64>,
     count: u64,
     remaining: u64,
+    /// The amount used beyond the limit, if any: by settlements above the estimate, or because the limit was lowered.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    debt: Option<u64>,
     reset_after_ms: u64,
     retry_after_ms: Option<u64>,
     #[schemars(with = "names::Mode")]

@@ -122,11 +122,15 @@ struct TakeView<'a> {
     key: String,
     rule: &'a str,
     limit: &'a str,
+    /// What the limit counts.
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
+    unit: &'a str,
     #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     numbers: LimitNumbers,
     #[cfg_attr(test, schemars(with = "names::Mode"))]
     mode: &'static str,
+    /// The amount of the unit that the request takes.
     cost: u64,
     #[cfg_attr(test, schemars(with = "names::Verdict"))]
     verdict: &'static str,
@@ -162,6 +166,9 @@ struct ShadowStatus {
 struct Figures {
     count: u64,
     remaining: u64,
+    /// The amount used beyond the limit, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    debt: Option<u64>,
 }
 
 impl Serialize for Takes<'_, '_> {
@@ -188,6 +195,7 @@ impl<'a> TakeView<'a> {
             key: take.key().to_string(),
             rule: limit.rule(),
             limit: limit.name(),
+            unit: limit.unit().as_str(),
             algorithm: limit.algorithm().as_str(),
             numbers: LimitNumbers::of(limit),
             mode: mode_name(before.mode()),
@@ -221,6 +229,7 @@ impl ShadowStatus {
 
 impl Figures {
     fn new(status: &Status<'_>) -> Self {
-        Self { count: status.count(), remaining: status.remaining() }
+        let debt = Some(status.debt()).filter(|debt| *debt > 0);
+        Self { count: status.count(), remaining: status.remaining(), debt }
     }
 }

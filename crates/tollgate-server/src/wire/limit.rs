@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Limit, LimitError, LimitField, LimitSpec, OverrideLimit};
+use tollgate::{Limit, LimitError, LimitField, LimitSpec, OverrideLimit, Unit};
 
 use super::scalar::{Integer, Text, present};
 use crate::error::ApiError;
@@ -30,6 +30,11 @@ pub(crate) struct LimitBody<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "names::LimitName"))]
     name: Option<Text<'a>>,
+    /// The unit that the limit counts: requests, or another unit of the costs of a request, such as tokens. Not supported
+    /// by concurrency.
+    #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::LimitName", extend("default" = "requests")))]
+    unit: Option<Text<'a>>,
     /// The algorithm.
     #[serde(default, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "names::RequestedAlgorithm", extend("default" = "token_bucket")))]
@@ -117,18 +122,20 @@ pub(crate) struct ShortLimit<'a> {
     pub(crate) algorithm: Option<Algorithm>,
     pub(crate) burst: Option<Integer>,
     pub(crate) name: Option<Text<'a>>,
+    pub(crate) unit: Option<Text<'a>>,
 }
 
 impl ShortLimit<'_> {
     /// Returns the inline limit; `None` without any of its fields.
     pub(crate) fn build(self) -> Result<Option<Limit>, ApiError> {
-        let Self { limit, window_ms, algorithm, burst, name } = self;
+        let Self { limit, window_ms, algorithm, burst, name, unit } = self;
         let Some(limit) = limit else {
             let fields = [
                 ("window_ms", window_ms.is_some()),
                 ("algorithm", algorithm.is_some()),
                 ("burst", burst.is_some()),
                 ("name", name.is_some()),
+                ("unit", unit.is_some()),
             ];
             return match fields.into_iter().find(|(_, is_present)| *is_present) {
                 Some((field, _)) => {
@@ -146,7 +153,7 @@ impl ShortLimit<'_> {
             return Err(ApiError::invalid("is required with `limit`").at("window_ms"));
         }
         let (align, tz, ttl_ms) = (None, None, None);
-        let body = LimitBody { name, algorithm, limit, window_ms, burst, align, tz, ttl_ms };
+        let body = LimitBody { name, unit, algorithm, limit, window_ms, burst, align, tz, ttl_ms };
         body.build().map(Some)
     }
 }
@@ -180,10 +187,11 @@ impl<'de> Deserialize<'de> for Align {
 }
 
 impl LimitBody<'_> {
-    fn spec(&self) -> LimitSpec {
+    fn spec(&self) -> Result<LimitSpec, ApiError> {
         let millis = |number: Option<Integer>| number.map(|number| Duration::from_millis(number.0));
         let text = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.as_str().to_owned());
-        LimitSpec {
+        let unit = self.unit.as_ref().map(|unit| Unit::new(unit.as_str())).transpose();
+        Ok(LimitSpec {
             algorithm: self.algorithm.map(|algorithm| algorithm.0),
             count: Some(self.limit.0),
             window: millis(self.window_ms),
@@ -191,13 +199,14 @@ impl LimitBody<'_> {
             align: self.align.map(|align| align.0),
             tz: text(&self.tz),
             ttl: millis(self.ttl_ms),
+            unit: unit.map_err(|error| ApiError::invalid(error.to_string()).at("unit"))?,
             name: text(&self.name),
-        }
+        })
     }
 
     /// Returns the inline limit, or an error that names the invalid field.
     pub(crate) fn build(&self) -> Result<Limit, ApiError> {
-        let spec = self.spec();
+        let spec = self.spec()?;
         let algorithm = spec.algorithm.unwrap_or(tollgate::Algorithm::TokenBucket);
         if algorithm.holds_slots() && self.limit.0 > MAX_INLINE_SLOTS {
             let detail = format!(
@@ -213,7 +222,7 @@ impl LimitBody<'_> {
 
     /// Returns the limit of an override. Fields that it omits come from the rule's limit.
     pub(crate) fn to_override(&self) -> Result<OverrideLimit, ApiError> {
-        OverrideLimit::from_spec(&self.spec()).map_err(|error| limit_error(&error))
+        OverrideLimit::from_spec(&self.spec()?).map_err(|error| limit_error(&error))
     }
 }
 
@@ -235,7 +244,11 @@ const fn field_name(field: LimitField) -> &'static str {
         LimitField::Count => "limit",
         LimitField::Window => "window_ms",
         LimitField::Ttl => "ttl_ms",
-        LimitField::Burst | LimitField::Align | LimitField::Tz | LimitField::Name => field.as_str(),
+        LimitField::Burst
+        | LimitField::Align
+        | LimitField::Tz
+        | LimitField::Unit
+        | LimitField::Name => field.as_str(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! JSON encoding, independent of the transport: request bodies into queries, decisions into responses.
 
+pub(crate) mod costs;
 pub(crate) mod decision;
 #[cfg(test)]
 pub(crate) mod decision_schema;
@@ -12,5 +13,7 @@ pub(crate) mod override_view;
 pub(crate) mod parse;
 pub(crate) mod permit;
 pub(crate) mod query;
+pub(crate) mod reservation;
 pub(crate) mod scalar;
+pub(crate) mod settled;
 pub(crate) mod time;

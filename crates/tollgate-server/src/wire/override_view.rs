@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{OtherLimits, Override, OverrideEffect, OverrideLimit, rounding};
+use tollgate::{OtherLimits, Override, OverrideEffect, OverrideLimit, Unit, rounding};
 
 use super::time::rfc3339;
 #[cfg(test)]
@@ -48,6 +48,9 @@ struct OverrideLimitView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<names::RequestedAlgorithm>"))]
     algorithm: Option<&'static str>,
+    /// Default: the unit of the rule's limit that the entry replaces, else requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
 }
@@ -73,6 +76,7 @@ impl<'a> OverrideLimitView<'a> {
             window_ms: limit.window.map(rounding::millis),
             burst: limit.burst,
             algorithm: limit.algorithm.map(tollgate::Algorithm::as_str),
+            unit: limit.unit.as_ref().map(Unit::as_str),
             name: limit.name.as_deref(),
         }
     }

@@ -11,7 +11,7 @@ use crate::reference_tests::names;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ReleaseResponse {
-    /// Whether the permit still held slots.
+    /// Whether the permit still held slots, or the reservation was open.
     pub(crate) released: bool,
 }
 
@@ -19,15 +19,15 @@ pub(crate) struct ReleaseResponse {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RenewResponse {
-    /// Whether the permit still held slots.
+    /// Whether the permit still held slots, or the reservation was open.
     renewed: bool,
-    /// The new expiry of the slots.
+    /// The new expiry of the slots or the reservation.
     #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     expires_at: Option<String>,
 }
 
 impl RenewResponse {
-    /// `expires_at` is the new expiry, or `None` if the permit held no slots.
+    /// `expires_at` is the new expiry, or `None` if there was nothing to renew.
     pub(crate) fn new(expires_at: Option<Timestamp>) -> Self {
         Self { renewed: expires_at.is_some(), expires_at: expires_at.map(rfc3339) }
     }

@@ -1,8 +1,9 @@
 //! Request bodies into queries.
 
 use serde::Deserialize;
-use tollgate::{Facts, FactsError, Inline, Limit, Query, Request};
+use tollgate::{Costs, Facts, FactsError, Inline, InlineLimits, Limit, Query, Request};
 
+use super::costs::{CostsBody, build_costs};
 use super::limit::{Algorithm, LimitEntry, ShortLimit};
 use super::parse::parse;
 use super::scalar::{Integer, Pairs, Text, present};
@@ -26,9 +27,13 @@ use crate::reference_tests::names;
                 "window_ms": ["limit"],
                 "algorithm": ["limit"],
                 "burst": ["limit"],
-                "name": ["limit"]
+                "name": ["limit"],
+                "unit": ["limit"]
             },
-            "not" = { "required": ["limit", "limits"] }
+            "not" = { "anyOf": [
+                { "required": ["limit", "limits"] },
+                { "required": ["cost", "costs"] }
+            ] }
         )
     )
 )]
@@ -46,10 +51,15 @@ pub(crate) struct QueryBody<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "names::Fact"))]
     pub(crate) tenant: Option<Text<'a>>,
-    /// The amount to take; 0 is a peek.
+    /// The number of requests to take; 0 is a peek. Short for costs with the unit requests; excludes costs.
     #[serde(default, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "names::Count", extend("default" = 1)))]
     pub(crate) cost: Option<Integer>,
+    /// The amount to take of each unit, such as requests or tokens. Each limit takes the amount of its unit; a unit that
+    /// is not named costs 0.
+    #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Costs"))]
+    pub(crate) costs: Option<CostsBody<'a>>,
     /// Inline limits, which replace the policy: objects, or rates such as 10/min for token buckets. An unnamed limit is
     /// named after its window.
     #[serde(default, borrow, deserialize_with = "present")]
@@ -75,6 +85,10 @@ pub(crate) struct QueryBody<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "names::LimitName"))]
     pub(crate) name: Option<Text<'a>>,
+    /// Short form: the unit that the limit counts.
+    #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::LimitName", extend("default" = "requests")))]
+    pub(crate) unit: Option<Text<'a>>,
 }
 
 /// Parses and validates a body.
@@ -84,20 +98,20 @@ pub(crate) fn read(body: &[u8]) -> Result<Query<'_>, ApiError> {
 
 impl<'a> QueryBody<'a> {
     pub(crate) fn into_query(self) -> Result<Query<'a>, ApiError> {
-        let cost = self.cost.map_or(1, |cost| cost.0);
+        let costs = build_costs(self.cost, self.costs.as_ref())?;
         let facts = build_facts(self.key, self.facts, self.tenant)?;
-        let Self { limits, limit, window_ms, algorithm, burst, name, .. } = self;
+        let Self { limits, limit, window_ms, algorithm, burst, name, unit, .. } = self;
         if limits.is_some() && limit.is_some() {
             let detail = "`limit` and `limits` exclude each other; send one of them";
             return Err(ApiError::invalid(detail).at("limit"));
         }
-        let short = ShortLimit { limit, window_ms, algorithm, burst, name };
+        let short = ShortLimit { limit, window_ms, algorithm, burst, name, unit };
         let (field, limits) = match (short.build()?, limits) {
             (Some(limit), _) => ("limit", vec![limit]),
             (None, Some(limits)) => ("limits", build_limits(&limits)?),
-            (None, None) => return Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
+            (None, None) => return Ok(Query::ByPolicy(Request::new(facts).with_costs(costs))),
         };
-        Ok(Query::Inline(inline(&facts, limits, field, cost)?))
+        Ok(Query::Inline(inline(&facts, limits, field, costs)?))
     }
 }
 
@@ -156,13 +170,14 @@ fn inline(
     facts: &Facts<'_>,
     limits: Vec<Limit>,
     field: &str,
-    cost: u64,
+    costs: Costs,
 ) -> Result<Inline, ApiError> {
     let Some(client) = facts.get("client") else {
         let detail = "inline limits require `key` or `facts.client`";
         return Err(ApiError::invalid(detail).at(field));
     };
     let tenant = facts.get("tenant").unwrap_or_default();
-    Inline::new(tenant, client, limits, cost)
-        .map_err(|error| ApiError::invalid(error.to_string()).at(field))
+    let limits = InlineLimits::new(limits)
+        .map_err(|error| ApiError::invalid(error.to_string()).at(field))?;
+    Ok(Inline::with_limits(tenant, client, limits, 1).with_costs(costs))
 }

@@ -5,8 +5,14 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::service::Service;
 
+/// Returns the amounts of this many units.
+fn units(count: u64) -> String {
+    let amounts: Vec<String> = (0..count).map(|number| format!(r#""u{number}":1"#)).collect();
+    amounts.join(",")
+}
+
 /// Invalid bodies with the field that the problem names (`-` for none).
-fn invalid_bodies() -> Vec<(String, &'static str)> {
+pub(crate) fn invalid_bodies() -> Vec<(String, &'static str)> {
     let limit = |limit: Value| json!({"key": "k", "limits": [limit]}).to_string();
     let long = "x".repeat(1025);
     let text = |body: &str| body.to_owned();
@@ -47,6 +53,27 @@ fn invalid_bodies() -> Vec<(String, &'static str)> {
         (text(r#"{"key":"k","cost":null}"#), "cost"),
         (text(r#"{"key":"k","cost":9007199254740992}"#), "cost"),
         (text(r#"{"key":"k","cost":18446744073709551615}"#), "cost"),
+        (text(r#"{"key":"k","cost":1,"costs":{"requests":1}}"#), "cost"),
+        (text(r#"{"key":"k","costs":null}"#), "costs"),
+        (text(r#"{"key":"k","costs":5}"#), "costs"),
+        (text(r#"{"key":"k","costs":[["tokens",5]]}"#), "costs"),
+        (text(r#"{"key":"k","costs":{"tokens":-1}}"#), "costs.tokens"),
+        (text(r#"{"key":"k","costs":{"tokens":1.0}}"#), "costs.tokens"),
+        (text(r#"{"key":"k","costs":{"tokens":"1"}}"#), "costs.tokens"),
+        (text(r#"{"key":"k","costs":{"tokens":9007199254740992}}"#), "costs.tokens"),
+        (text(r#"{"key":"k","costs":{"tokens":1,"tokens":2}}"#), "costs.tokens"),
+        (text(r#"{"key":"k","costs":{"a b":1}}"#), "costs.a b"),
+        (text(r#"{"key":"k","costs":{"":1}}"#), "costs."),
+        (format!(r#"{{"key":"k","costs":{{{}}}}}"#, units(17)), "costs"),
+        (text(r#"{"key":"k","unit":"tokens"}"#), "unit"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1,"unit":"a b"}"#), "unit"),
+        (text(r#"{"key":"k","limit":0,"window_ms":1,"unit":"tokens"}"#), "unit"),
+        (limit(json!({"limit": 1, "window_ms": 1, "unit": ""})), "limits[0].unit"),
+        (limit(json!({"limit": 1, "window_ms": 1, "unit": 5})), "limits[0].unit"),
+        (
+            limit(json!({"limit": 1, "algorithm": "concurrency", "unit": "tokens"})),
+            "limits[0].unit",
+        ),
         (text(r#"{"key":"k","limits":[]}"#), "limits"),
         (text(r#"{"key":"k","limits":{}}"#), "limits"),
         (text(r#"{"facts":{"user":"u"},"limits":[{"limit":1,"window_ms":1}]}"#), "limits"),
@@ -76,7 +103,7 @@ fn invalid_bodies() -> Vec<(String, &'static str)> {
         (text(r#"{"key":"k","name":"a"}"#), "name"),
         (text(r#"{"key":"k","limit":1,"window_ms":1000,"burst":0}"#), "burst"),
         (text(r#"{"key":"k","limit":1,"window_ms":1000,"name":"a b"}"#), "name"),
-        (text(r#"{"key":"k","limit":1,"window_ms":1000,"unit":"tokens"}"#), "unit"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"units":"tokens"}"#), "units"),
         (text(r#"{"key":"k","limit":1,"window_ms":1000,"algorithm":"leaky"}"#), "algorithm"),
         (text(r#"{"key":"k","limit":1,"window_ms":1000,"algorithm":"concurrency"}"#), "algorithm"),
         (text(r#"{"facts":{"user":"u"},"limit":1,"window_ms":1}"#), "limit"),

@@ -35,7 +35,7 @@ fn decision_has_every_field_of_the_contract() {
         "retry_after": null, "retry_after_ms": null, "reset_after_ms": null,
         "source": "store", "degraded": false,
         "limits": [{
-            "rule": "default", "name": "60s", "algorithm": "sliding_window", "limit": 100,
+            "rule": "default", "name": "60s", "unit": "requests", "algorithm": "sliding_window", "limit": 100,
             "window_ms": 60000, "count": 1, "remaining": 99, "reset_after_ms": null,
             "retry_after_ms": null, "mode": "enforce", "allowed": true
         }]

@@ -370,7 +370,7 @@ fn invalid_settings_are_usage_errors() {
     for (flag, value, reason) in [
         ("--trusted-proxies", "10.0.0.1/8", "did you mean \"10.0.0.0/8\""),
         ("--auth-headers", "x-unix,x-delta", "use one of them"),
-        ("--auth-headers", "provider", "is not a style"),
+        ("--auth-headers", "providers", "is not a style"),
     ] {
         let ended = run(&["serve", "--http", "127.0.0.1:0", flag, value]);
         assert_eq!(ended.code, 2, "{}", ended.stderr);

@@ -240,6 +240,14 @@ fn header_style_is_a_setting() {
         ("x-delta", &["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]),
         ("draft6", &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]),
         ("draft11", &["ratelimit-policy", "ratelimit"]),
+        (
+            "provider",
+            &[
+                "x-ratelimit-limit-requests",
+                "x-ratelimit-remaining-requests",
+                "x-ratelimit-reset-requests",
+            ],
+        ),
         ("none", &[]),
     ] {
         serve!(scratch, service, client, "--grpc-headers", style);

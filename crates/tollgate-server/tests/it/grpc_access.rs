@@ -227,7 +227,7 @@ fn settings_are_checked() {
     for (args, words) in [
         (&["--grpc", "nowhere"][..], "--grpc: \"nowhere\" is not HOST:PORT"),
         (&["--grpc", "0.0.0.0:0"], "--grpc: 0.0.0.0:0 is reachable from other machines"),
-        (&["--grpc", "127.0.0.1:0", "--grpc-headers", "provider"], "invalid value 'provider'"),
+        (&["--grpc", "127.0.0.1:0", "--grpc-headers", "fancy"], "invalid value 'fancy'"),
     ] {
         let ended = run(&[&["serve", "--http", "127.0.0.1:0"], args].concat());
         assert_eq!(ended.code, 2, "{}", ended.stderr);

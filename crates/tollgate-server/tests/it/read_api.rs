@@ -191,8 +191,17 @@ fn ready_as_soon_as_it_listens() {
 
 const OPERATING: [&str; 5] =
     ["/api/nodes", "/api/counters", "/api/limits", "/api/blocks", "/api/status"];
-const DECIDING: [&str; 7] =
-    ["/check", "/peek", "/refund", "/explain", "/check/batch", "/release", "/renew"];
+const DECIDING: [&str; 9] = [
+    "/check",
+    "/peek",
+    "/refund",
+    "/explain",
+    "/check/batch",
+    "/release",
+    "/renew",
+    "/reserve",
+    "/settle",
+];
 
 #[test]
 fn admin_listener_takes_over_operator_paths() {

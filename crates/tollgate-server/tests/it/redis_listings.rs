@@ -16,7 +16,7 @@ fn node_lists_counters_of_another_node() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = [(); 2].map(|()| node(&server, &["--policy", &file]));
     take(&one, &json!({"key": "a", "cost": 2}));
-    let inline = json!([{"name": "m", "algorithm": "token_bucket", "limit": 10, "window_ms": 86_400_000, "burst": 20}]);
+    let inline = json!([{"name": "m", "unit": "requests", "algorithm": "token_bucket", "limit": 10, "window_ms": 86_400_000, "burst": 20}]);
     take(&one, &json!({"key": "b", "cost": 3, "limits": inline}));
     for path in ["/api/counters", "/api/blocks", "/api/nodes", "/api/status"] {
         check(&description(), path, "get", &other.get(path));
@@ -28,9 +28,9 @@ fn node_lists_counters_of_another_node() {
     assert_eq!(
         counters,
         [
-            json!({"key": "a", "tenant": "", "rule": "default", "name": "86400s", "algorithm": "sliding_window",
+            json!({"key": "a", "tenant": "", "rule": "default", "name": "86400s", "unit": "requests", "algorithm": "sliding_window",
                 "count": 2, "remaining": 3, "limit": 5, "window_ms": 86_400_000}),
-            json!({"key": "b", "tenant": "", "rule": "inline", "name": "m", "algorithm": "token_bucket",
+            json!({"key": "b", "tenant": "", "rule": "inline", "name": "m", "unit": "requests", "algorithm": "token_bucket",
                 "count": 3, "remaining": 17, "limit": 20, "burst": 20, "window_ms": 86_400_000}),
         ]
     );

@@ -182,7 +182,7 @@ fn invalid_policy_commands_name_what_is_wrong() {
     let long = "x".repeat(1025);
     for (command, expected) in [
         ("TOLLGATE.CHECK", "ERR wrong number of arguments for 'tollgate.check' command"),
-        ("TOLLGATE.CHECK k x", "ERR syntax error: expected name=value or COST n"),
+        ("TOLLGATE.CHECK k x", "ERR syntax error: expected name=value, COST n or COST unit=n"),
         ("TOLLGATE.CHECK k COST", "ERR cost: must be an integer from 0 to 9007199254740991"),
         ("TOLLGATE.CHECK k COST -1", "ERR cost: must be"),
         ("TOLLGATE.CHECK k COST 1.5", "ERR cost: must be"),
@@ -196,7 +196,7 @@ fn invalid_policy_commands_name_what_is_wrong() {
         ("TOLLGATE.RELEASE", "ERR wrong number of arguments for 'tollgate.release' command"),
         ("TOLLGATE.RELEASE x", "ERR permit: "),
         ("TOLLGATE.RENEW x", "ERR permit: "),
-        ("TOLLGATE.RESERVE k", "ERR unknown command 'TOLLGATE.RESERVE'"),
+        ("TOLLGATE.RESERVED k", "ERR unknown command 'TOLLGATE.RESERVED'"),
     ] {
         let reply = client.call(command);
         assert!(reply.starts_with(&format!("-{expected}")), "{command}: {reply}");
@@ -265,7 +265,7 @@ fn builtin_commands_reply_as_redis() {
             "[CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are: GET <name> [<name> ...]     \
              Return settings; * returns all of them. They cannot be changed.]",
         ),
-        ("COMMAND COUNT", "19"),
+        ("COMMAND COUNT", "21"),
         ("COMMAND INFO nothing", "[(nil)]"),
         ("GET k", "-ERR unknown command 'GET', with args beginning with: 'k' "),
         ("RESET", "RESET"),

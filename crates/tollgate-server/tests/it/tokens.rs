@@ -149,9 +149,13 @@ fn check_and_read_paths_require_their_tokens() {
         assert_eq!(status(None, path, key), 401, "{path}");
         assert_eq!(status(Some(CHECK), path, key), 200, "{path}");
     }
-    for (path, body) in
-        [("/check/batch", r#"{"requests":[]}"#), ("/release", "{}"), ("/renew", "{}")]
-    {
+    for (path, body) in [
+        ("/check/batch", r#"{"requests":[]}"#),
+        ("/release", "{}"),
+        ("/renew", "{}"),
+        ("/reserve", key),
+        ("/settle", "{}"),
+    ] {
         assert_eq!(status(None, path, body), 401, "{path}");
         assert_ne!(status(Some(CHECK), path, body), 401, "{path}");
     }

@@ -31,6 +31,12 @@ fn step(spec: &LimitSpec) -> u64 {
     step
 }
 
+/// Returns the largest count of a window: the limit and a debt of another one, within the exact numbers.
+fn max_used(spec: &LimitSpec) -> u64 {
+    let ticks = spec.window_us / step(spec);
+    spec.count.saturating_mul(2).min((1 << 53) / ticks)
+}
+
 /// Returns the number of the window that contains `now`, counted from 1 so that each has a previous one.
 fn number(window: u64, now: u64) -> u64 {
     now / window + 1
@@ -52,7 +58,8 @@ impl Counter {
         let step = step(spec);
         let faded = now % spec.window_us / step * step;
         let weight = ratio(spec.window_us - faded) / ratio(spec.window_us);
-        ratio(current.min(spec.count)) + ratio(previous.min(spec.count)) * weight
+        let most = max_used(spec);
+        ratio(current.min(most)) + ratio(previous.min(most)) * weight
     }
 
     /// Drops all but the two newest windows at `now`.
@@ -172,8 +179,8 @@ impl Model for Counter {
             window.saturating_sub(u64::try_from(remaining).unwrap_or(window))
         };
         match (spec.count - cost).checked_sub(current) {
-            Some(room) => faded(room, previous.min(spec.count)).saturating_sub(into),
-            None => window - into + faded(spec.count - cost, current.min(spec.count)),
+            Some(room) => faded(room, previous.min(max_used(spec))).saturating_sub(into),
+            None => window - into + faded(spec.count - cost, current.min(max_used(spec))),
         }
     }
 }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use tollgate::{
-    Algorithm, LimitField, LimitSpec, Override, OverrideLimit, RuleSelection, Timestamp,
+    Algorithm, LimitField, LimitSpec, Override, OverrideLimit, RuleSelection, Timestamp, Unit,
 };
 
 use super::problem::Problem;
@@ -39,6 +39,7 @@ struct LimitBody {
     window_ms: Option<u64>,
     burst: Option<u64>,
     algorithm: Option<AlgorithmName>,
+    unit: Option<String>,
     name: Option<String>,
 }
 
@@ -95,11 +96,15 @@ impl OverrideBody {
 
 impl LimitBody {
     fn build(&self, index: usize) -> Result<OverrideLimit, Problem> {
+        let unit = self.unit.as_deref().map(Unit::new).transpose().map_err(|error| {
+            Problem::invalid(&format!("limits[{index}].unit"), error.to_string())
+        })?;
         let spec = LimitSpec {
             algorithm: self.algorithm.map(|name| name.0),
             count: Some(self.limit),
             window: self.window_ms.map(Duration::from_millis),
             burst: self.burst,
+            unit,
             name: self.name.clone(),
             ..LimitSpec::default()
         };
@@ -119,6 +124,10 @@ const fn field_name(field: LimitField) -> &'static str {
         LimitField::Count => "limit",
         LimitField::Window => "window_ms",
         LimitField::Ttl => "ttl_ms",
-        LimitField::Burst | LimitField::Align | LimitField::Tz | LimitField::Name => field.as_str(),
+        LimitField::Burst
+        | LimitField::Align
+        | LimitField::Tz
+        | LimitField::Unit
+        | LimitField::Name => field.as_str(),
     }
 }

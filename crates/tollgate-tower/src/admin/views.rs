@@ -109,6 +109,7 @@ fn limit_view(limit: &OverrideLimit) -> Value {
         let optional = [
             ("burst", limit.burst.map(Value::from)),
             ("algorithm", limit.algorithm.map(|algorithm| algorithm.as_str().into())),
+            ("unit", limit.unit.as_ref().map(|unit| unit.as_str().into())),
             ("name", limit.name.clone().map(Value::from)),
         ];
         for (name, value) in optional {
@@ -144,6 +145,7 @@ fn counter_view(counter: &ClientCounter, is_overridden: bool) -> Value {
         "key": counter.subject.key(),
         "rule": limit.rule(),
         "name": limit.name(),
+        "unit": limit.unit().as_str(),
         "algorithm": limit.algorithm().as_str(),
         "limit": limit.count(),
         "window_ms": window.map(rounding::millis),

@@ -9,14 +9,15 @@ use http::Response;
 use http::request::Parts;
 use tollgate::policy::SingleLimit;
 use tollgate::{
-    ActivePolicy, Facts, LimiterError, MAX_FACT_LENGTH, Observer, Outcome, PathError, Receipt,
-    Refusal, SingleRequest, Status, Store, StoreErrorKind,
+    ActivePolicy, Costs, Facts, LimiterError, MAX_FACT_LENGTH, Observer, Outcome, PathError, Query,
+    Receipt, Refusal, Request, SingleRequest, Status, Store, StoreErrorKind,
 };
 
 use super::cost::AdmissionCharge;
 use super::decision::RateLimitDecision;
 use super::deferred_charge::DeferredCharge;
 use super::in_flight::{InFlight, PendingCharge};
+use super::reservation;
 use super::settings::{ErrorAction, Settings};
 use super::slot_guard::{AcquiredSlots, SlotGuard};
 use crate::background::RunToCompletion;
@@ -35,7 +36,7 @@ pub(super) type AdmissionFuture<S, O> =
 
 /// What a request is decided by: the policy, the facts, and the charge at admission.
 type Basis<'a, 'f, O> =
-    (&'a Arc<ActivePolicy<<O as Observer>::Handles>>, &'a Facts<'f>, AdmissionCharge);
+    (&'a Arc<ActivePolicy<<O as Observer>::Handles>>, &'a Facts<'f>, &'a AdmissionCharge);
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     /// Decides with a store that may have to wait for a reply.
@@ -43,6 +44,9 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         settings: &Arc<Settings<S, O>>,
         head: Parts,
     ) -> AdmissionFuture<S, O> {
+        if settings.reservation.is_enabled() {
+            return reservation::admit(settings, head);
+        }
         let (settings, policy) = (Arc::clone(settings), settings.limiter.active_policy());
         let holds_slots = policy.policy().holds_slots();
         let admission = async move {
@@ -70,10 +74,15 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         settings.sources.gather_into(&mut facts, policy.policy(), request);
         let facts = &facts;
         let read = |outcome: &Outcome<'_, '_>| {
-            settings.on_outcome(outcome, request, (policy, facts, charge))
+            settings.on_outcome(outcome, request, (policy, facts, &charge))
         };
-        let (verb, query) = (charge.verb(), (facts, charge.cost()));
-        let decided = settings.limiter.decide_facts(policy, verb, query, read).await;
+        let (limiter, verb) = (&settings.limiter, charge.verb());
+        let decided = match charge.by_unit() {
+            None => limiter.decide_facts(policy, verb, (facts, charge.requests()), read).await,
+            Some(costs) => {
+                limiter.decide_with(policy, verb, &query_by_unit(facts, costs), read).await
+            }
+        };
         decided.unwrap_or_else(|error| settings.on_limiter_error(&error, request))
     }
 
@@ -106,12 +115,21 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         settings.sources.gather_into(&mut facts, policy.policy(), request);
         let facts = &facts;
         let read = |outcome: &Outcome<'_, '_>| {
-            settings.on_outcome(outcome, request, (policy, facts, charge))
+            settings.on_outcome(outcome, request, (policy, facts, &charge))
         };
-        let (verb, query) = (charge.verb(), (facts, charge.cost()));
-        let decided = settings.limiter.decide_now(policy, verb, query, read);
+        let (limiter, verb) = (&settings.limiter, charge.verb());
+        let decided = match charge.by_unit() {
+            None => limiter.decide_now(policy, verb, (facts, charge.requests()), read),
+            Some(costs) => {
+                limiter.decide_query_now(policy, verb, &query_by_unit(facts, costs), read)
+            }
+        };
         decided.unwrap_or_else(|error| settings.on_limiter_error(&error, request))
     }
+}
+
+fn query_by_unit<'f>(facts: &Facts<'f>, costs: &Costs) -> Query<'f> {
+    Query::ByPolicy(Request::new(facts.clone()).with_costs(costs.clone()))
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
@@ -125,7 +143,8 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
     ) -> Admission<S, O> {
         let value = self.sources.value_by(policy.policy(), single.fact().as_str(), request);
         let tenant = self.sources.tenant(policy.policy(), request);
-        let cost = self.cost.at_admission(request).cost();
+        // The only limit counts requests, so other units do not matter.
+        let cost = self.cost.at_admission(request).requests();
         let query = SingleRequest { value: value.as_ref(), tenant: tenant.as_ref(), cost };
         let admit = |header_values| Admission::Admitted(InFlight::Headers(header_values), None);
         let allowed = |status: Status<'_>, at| admit(self.headers.status_values(status, at));
@@ -141,21 +160,25 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
 
     /// Refuses a path that is too long for a fact, because a truncated path could miss its rule.
     #[inline]
-    fn refuse_long_path(&self, request: &RequestHead<'_>) -> Option<Admission<S, O>> {
+    pub(super) fn refuse_long_path(&self, request: &RequestHead<'_>) -> Option<Admission<S, O>> {
         let is_long = request.uri.path().len() > MAX_FACT_LENGTH;
         is_long.then(|| self.refuse(Refusal::of_path(PathError::TooLong), request))
     }
 
     /// Refuses a request that the limiter did not decide.
     #[inline(never)]
-    fn refuse(&self, refusal: Refusal<'_>, request: &RequestHead<'_>) -> Admission<S, O> {
+    pub(super) fn refuse(
+        &self,
+        refusal: Refusal<'_>,
+        request: &RequestHead<'_>,
+    ) -> Admission<S, O> {
         let response = self.refusals.respond_undecided(refusal, request, &self.headers);
         Admission::Refused(Box::new(response))
     }
 
     /// Returns the response to a refused request; `None` if the request is allowed.
     #[inline]
-    fn refusal(
+    pub(super) fn refusal(
         &self,
         outcome: &Outcome<'_, '_>,
         request: &RequestHead<'_>,
@@ -199,14 +222,18 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
             return PendingCharge::None;
         }
         let facts = Box::new(facts.clone().into_owned());
-        let taken = (charge.cost(), Receipt::of(outcome));
+        let taken = (charge.costs(), Receipt::of(outcome));
         let (settings, policy) = (Arc::clone(self), Arc::clone(policy));
         let deferred = DeferredCharge::new(settings, policy, facts, taken);
         PendingCharge::new(Box::new(deferred), charge)
     }
 
     #[inline(never)]
-    fn on_limiter_error(&self, error: &LimiterError, request: &RequestHead<'_>) -> Admission<S, O> {
+    pub(super) fn on_limiter_error(
+        &self,
+        error: &LimiterError,
+        request: &RequestHead<'_>,
+    ) -> Admission<S, O> {
         self.report_error(error);
         match (self.error_action, error) {
             // The store still counts: passing the request on would exceed limits whenever there are many requests.

@@ -62,6 +62,9 @@ where
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, Buf::remaining);
                 this.body_end.sent_bytes += u64::try_from(length).unwrap_or(u64::MAX);
+                if let (Some(data), Some(action)) = (frame.data_ref(), &mut this.body_end.action) {
+                    action.on_data(data);
+                }
             }
             Some(Err(_)) | None => this.body_end.run(),
         }
@@ -85,21 +88,45 @@ where
     }
 }
 
-/// Runs an action once, when a body ends or is dropped, with the number of bytes sent.
+/// What the layer does with a response body while it is sent, and when it ends.
+pub(super) trait BodyAction: Send + Sync {
+    /// Reads the data of a frame before it is sent.
+    fn on_data(&mut self, data: &dyn Buf);
+
+    /// Runs once, when the body ends or is dropped, with the number of bytes sent.
+    fn on_end(self: Box<Self>, sent_bytes: u64);
+}
+
+/// An action for the end of the body only.
+struct AtEnd<F>(F);
+
+impl<F: FnOnce(u64) + Send + Sync> BodyAction for AtEnd<F> {
+    fn on_data(&mut self, _: &dyn Buf) {}
+
+    fn on_end(self: Box<Self>, sent_bytes: u64) {
+        (self.0)(sent_bytes);
+    }
+}
+
+/// Runs the end of an action once, when a body ends or is dropped, with the number of bytes sent.
 #[derive(Default)]
 pub(super) struct BodyEnd {
     sent_bytes: u64,
-    action: Option<Box<dyn FnOnce(u64) + Send + Sync>>,
+    action: Option<Box<dyn BodyAction>>,
 }
 
 impl BodyEnd {
     pub(super) fn new(action: impl FnOnce(u64) + Send + Sync + 'static) -> Self {
+        Self::with_action(AtEnd(action))
+    }
+
+    pub(super) fn with_action(action: impl BodyAction + 'static) -> Self {
         Self { sent_bytes: 0, action: Some(Box::new(action)) }
     }
 
     fn run(&mut self) {
         if let Some(action) = self.action.take() {
-            action(self.sent_bytes);
+            action.on_end(self.sent_bytes);
         }
     }
 }

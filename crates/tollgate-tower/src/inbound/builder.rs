@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Response, response};
-use tollgate::{HeaderStyle, Limiter, LimiterError, Observer, RefusalStyle, Store};
+use tollgate::{Costs, HeaderStyle, Limiter, LimiterError, Observer, RefusalStyle, Store};
 
 use super::cost::{ChargeTiming, Cost, CostSettings, CountedResponses};
 use super::headers::HeaderWriter;
 use super::layer::RateLimitLayer;
 use super::refusal::{RefusalResponder, RefusedRequest};
+use super::reservation::ReservationSettings;
 use super::settings::{ErrorAction, Settings, Skip};
 use crate::address::ClientAddress;
 use crate::facts::{FactSource, FactSources, RequestHead};
@@ -35,7 +36,7 @@ use crate::facts::{FactSource, FactSources, RequestHead};
 /// ```
 #[must_use]
 pub struct RateLimitLayerBuilder<S, O: Observer = ()> {
-    settings: Settings<S, O>,
+    pub(super) settings: Settings<S, O>,
 }
 
 impl<S, O: Observer> fmt::Debug for RateLimitLayerBuilder<S, O> {
@@ -51,6 +52,7 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
             sources: FactSources::default(),
             skips: Vec::new(),
             cost: CostSettings::default(),
+            reservation: ReservationSettings::default(),
             headers: HeaderWriter::default(),
             refusals: RefusalResponder::default(),
             exposes_decision: false,
@@ -84,10 +86,42 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
         self
     }
 
-    /// Sets the cost of a request; the default is 1. A cost of 0 passes and takes nothing. A cost above 1 also takes that
+    /// Sets the cost of a request in requests; the default is 1. A cost of 0 passes and takes nothing. A cost above 1 also takes that
     /// many concurrency slots, so put concurrency limits into a separate layer.
     pub fn cost(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.settings.cost.cost = Cost::Function(Box::new(cost));
+        self
+    }
+
+    /// Sets the costs of a request by unit, in place of [`cost`](Self::cost): each limit takes the amount of its unit.
+    ///
+    /// ```
+    /// use tollgate::{Costs, Limiter, MemoryStore, Policy};
+    /// use tollgate_tower::{RateLimitLayer, RequestHead};
+    ///
+    /// let text = "
+    /// version: 1
+    /// rules: [{ name: uploads, limits: [60/min, { rate: 100000/min, unit: bytes, algorithm: token_bucket }] }]
+    /// ";
+    /// let policy = Policy::from_yaml("policy.yaml", text, Policy::builtin_limit())?;
+    /// let bytes = |request: &RequestHead<'_>| {
+    ///     let length = request.headers.get("content-length").and_then(|value| value.to_str().ok());
+    ///     length.and_then(|length| length.parse().ok()).unwrap_or(0)
+    /// };
+    /// let layer = RateLimitLayer::builder(Limiter::new(MemoryStore::new(), policy))
+    ///     .costs(move |request| {
+    ///         let one = Costs::requests(1);
+    ///         one.clone().and("bytes", bytes(request)).unwrap_or(one)
+    ///     })
+    ///     .build();
+    /// # drop(layer);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn costs(
+        mut self,
+        costs: impl Fn(&RequestHead<'_>) -> Costs + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.cost.cost = Cost::ByUnit(Box::new(costs));
         self
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderName, response};
-use tollgate::Verb;
+use tollgate::{Costs, Unit, Verb};
 
 use crate::facts::RequestHead;
 use crate::header_value::parse_digits;
@@ -35,17 +35,23 @@ pub(super) enum Cost {
     One,
     Header(HeaderName),
     Function(Box<dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync>),
+    ByUnit(CostsOfRequest),
 }
+
+/// The costs of a request by unit.
+type CostsOfRequest = Box<dyn Fn(&RequestHead<'_>) -> Costs + Send + Sync>;
 
 impl Cost {
     #[inline]
-    fn of_request(&self, request: &RequestHead<'_>) -> u64 {
+    fn of_request(&self, request: &RequestHead<'_>) -> AdmissionCharge {
         match self {
-            Self::One => 1,
+            Self::One => AdmissionCharge::Take(1),
             Self::Header(name) => {
-                largest_value(request, name).filter(|cost| *cost > 0).unwrap_or(1)
+                let cost = largest_value(request, name).filter(|cost| *cost > 0);
+                AdmissionCharge::Take(cost.unwrap_or(1))
             }
-            Self::Function(cost) => cost(request),
+            Self::Function(cost) => AdmissionCharge::Take(cost(request)),
+            Self::ByUnit(costs) => AdmissionCharge::TakeByUnit(costs(request)),
         }
     }
 }
@@ -80,26 +86,45 @@ pub(super) struct CostSettings {
 }
 
 /// What the limiter takes at admission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AdmissionCharge {
-    /// Takes this cost.
+    /// Takes this number of requests.
     Take(u64),
+    /// Takes these costs.
+    TakeByUnit(Costs),
     /// Checks that quota is left and takes concurrency slots only.
     Admit,
 }
 
 impl AdmissionCharge {
-    pub(super) const fn verb(self) -> Verb {
+    pub(super) const fn verb(&self) -> Verb {
         match self {
-            Self::Take(_) => Verb::Take,
+            Self::Take(_) | Self::TakeByUnit(_) => Verb::Take,
             Self::Admit => Verb::Admit,
         }
     }
 
-    pub(super) const fn cost(self) -> u64 {
+    /// Returns the cost in requests.
+    pub(super) fn requests(&self) -> u64 {
         match self {
-            Self::Take(cost) => cost,
+            Self::Take(cost) => *cost,
+            Self::TakeByUnit(costs) => costs.get(&Unit::requests()),
             Self::Admit => 1,
+        }
+    }
+
+    /// Returns the costs if they can name other units than requests.
+    pub(super) const fn by_unit(&self) -> Option<&Costs> {
+        match self {
+            Self::TakeByUnit(costs) => Some(costs),
+            Self::Take(_) | Self::Admit => None,
+        }
+    }
+
+    pub(super) fn costs(&self) -> Costs {
+        match self {
+            Self::TakeByUnit(costs) => costs.clone(),
+            Self::Take(_) | Self::Admit => Costs::requests(self.requests()),
         }
     }
 }
@@ -108,7 +133,7 @@ impl CostSettings {
     #[inline]
     pub(super) fn at_admission(&self, request: &RequestHead<'_>) -> AdmissionCharge {
         match self.timing {
-            ChargeTiming::Admission => AdmissionCharge::Take(self.cost.of_request(request)),
+            ChargeTiming::Admission => self.cost.of_request(request),
             ChargeTiming::ResponseHead(_) | ChargeTiming::ResponseSize(_) => AdmissionCharge::Admit,
         }
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use tollgate::{
-    ActivePolicy, Facts, LimiterError, Observer, Outcome, Query, Receipt, Request, Store, Verb,
+    ActivePolicy, Costs, Facts, LimiterError, Observer, Outcome, Query, Receipt, Request, Store,
+    Verb,
 };
 
 use super::headers::HeaderValues;
@@ -16,8 +17,8 @@ pub(super) struct DeferredCharge<S, O: Observer> {
     settings: Arc<Settings<S, O>>,
     policy: Arc<ActivePolicy<O::Handles>>,
     facts: Box<Facts<'static>>,
-    /// The cost taken at admission, and its receipt.
-    cost: u64,
+    /// The costs taken at admission, and their receipt.
+    costs: Costs,
     receipt: Receipt,
     admitted_at: Instant,
 }
@@ -27,15 +28,15 @@ impl<S: Store + 'static, O: Observer + 'static> DeferredCharge<S, O> {
         settings: Arc<Settings<S, O>>,
         policy: Arc<ActivePolicy<O::Handles>>,
         facts: Box<Facts<'static>>,
-        (cost, receipt): (u64, Receipt),
+        (costs, receipt): (Costs, Receipt),
     ) -> Self {
-        Self { settings, policy, facts, cost, receipt, admitted_at: Instant::now() }
+        Self { settings, policy, facts, costs, receipt, admitted_at: Instant::now() }
     }
 
     /// Refunds what was taken and still counts. Returns the header values after the refund.
     pub(super) async fn refund(self) -> Option<HeaderValues> {
-        let Self { settings, policy, facts, cost, receipt, admitted_at } = self;
-        let query = Query::ByPolicy(Request::new(*facts).with_cost(cost));
+        let Self { settings, policy, facts, costs, receipt, admitted_at } = self;
+        let query = Query::ByPolicy(Request::new(*facts).with_costs(costs));
         let receipt = (&receipt, admitted_at.elapsed());
         let encode = |outcome: &Outcome<'_, '_>| settings.settled_headers(outcome);
         settings.report(settings.limiter.refund_receipt(&policy, &query, receipt, encode).await)

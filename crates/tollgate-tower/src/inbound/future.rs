@@ -107,10 +107,11 @@ where
                     };
                     match admission {
                         Admission::Refused(refusal) => State::Refused { refusal: Some(refusal) },
-                        Admission::Admitted(in_flight, exposed) => {
+                        Admission::Admitted(mut in_flight, exposed) => {
                             if let Some(decision) = exposed {
                                 head.extensions.insert(decision);
                             }
+                            in_flight.on_service_call();
                             let future = service.call(Request::from_parts(head, body));
                             State::Serving { future, in_flight }
                         }

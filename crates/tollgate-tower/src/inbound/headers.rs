@@ -79,7 +79,7 @@ impl HeaderWriter {
     pub(super) fn values(&self, decision: &Decision<'_>) -> HeaderValues {
         match (&*self.styles, &self.expose_value) {
             ([], None) => HeaderValues::None,
-            ([style], None) if *style != HeaderStyle::Draft11 => {
+            ([style], None) if has_numbers_only(*style) => {
                 let numbers = style.numbers(decision);
                 numbers.map_or(HeaderValues::None, |numbers| HeaderValues::Numbers(*style, numbers))
             }
@@ -92,7 +92,7 @@ impl HeaderWriter {
     pub(super) fn status_values(&self, status: Status<'_>, at: Timestamp) -> HeaderValues {
         match (&*self.styles, &self.expose_value) {
             ([], None) => HeaderValues::None,
-            ([style], None) if *style != HeaderStyle::Draft11 => {
+            ([style], None) if has_numbers_only(*style) => {
                 let numbers = style.status_numbers(&status, at);
                 numbers.map_or(HeaderValues::None, |numbers| HeaderValues::Numbers(*style, numbers))
             }
@@ -113,8 +113,10 @@ impl HeaderWriter {
         let mut fields = Vec::new();
         for (style, decision) in self.styles.iter().zip(decision.into_iter().cycle()) {
             let mut names = names(*style).iter();
-            style.write(decision, |_, value| {
-                fields.extend(names.next().map(|name| (name, header_value(value))));
+            style.write(decision, |field, value| {
+                // Fields have the order of the names, but some can be absent.
+                let name = names.find(|name| name.as_str() == field);
+                fields.extend(name.map(|name| (name, header_value(value))));
             });
         }
         let expose_value = self.expose_value.clone();
@@ -180,9 +182,19 @@ fn insert_strictest(
     restore_stricter(headers, replaced);
 }
 
-/// Inserts the replaced headers again if they are stricter than the current ones.
+/// Inserts the replaced headers again if they are stricter than the current ones. Tokens are compared for themselves.
 #[inline(never)]
 fn restore_stricter(headers: &mut HeaderMap, replaced: Vec<(&'static HeaderName, HeaderValue)>) {
+    let is_of_tokens = |(name, _): &(&HeaderName, _)| name.as_str().ends_with("-tokens");
+    let (of_tokens, others) = replaced.into_iter().partition(is_of_tokens);
+    restore_stricter_unit(headers, of_tokens);
+    restore_stricter_unit(headers, others);
+}
+
+fn restore_stricter_unit(
+    headers: &mut HeaderMap,
+    replaced: Vec<(&'static HeaderName, HeaderValue)>,
+) {
     let is_previous_stricter = replaced.iter().any(|(name, previous)| {
         let current = headers.get(*name).and_then(|value| remaining(name, value));
         remaining(name, previous).is_some_and(|previous| Some(previous) < current)
@@ -198,7 +210,7 @@ fn restore_stricter(headers: &mut HeaderMap, replaced: Vec<(&'static HeaderName,
 /// fields.
 fn remaining(name: &HeaderName, value: &HeaderValue) -> Option<u64> {
     let text = value.to_str().ok()?;
-    if name.as_str().ends_with("-remaining") {
+    if name.as_str().contains("-remaining") {
         return text.parse().ok();
     }
     let (_, after) = text.split_once(";r=").filter(|_| name.as_str() == "ratelimit")?;
@@ -218,12 +230,27 @@ static DRAFT_6_NAMES: [HeaderName; 3] = [
 static DRAFT_11_NAMES: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
+static PROVIDER_NAMES: [HeaderName; 6] = [
+    HeaderName::from_static("x-ratelimit-limit-requests"),
+    HeaderName::from_static("x-ratelimit-remaining-requests"),
+    HeaderName::from_static("x-ratelimit-reset-requests"),
+    HeaderName::from_static("x-ratelimit-limit-tokens"),
+    HeaderName::from_static("x-ratelimit-remaining-tokens"),
+    HeaderName::from_static("x-ratelimit-reset-tokens"),
+];
+
+/// Returns whether the [fields](HeaderStyle::fields) of a style are limit, remaining and reset, all of them numbers.
+const fn has_numbers_only(style: HeaderStyle) -> bool {
+    matches!(style, HeaderStyle::XUnix | HeaderStyle::XDelta | HeaderStyle::Draft6)
+}
+
 /// Returns the [fields](HeaderStyle::fields) of a style as header names.
 fn names(style: HeaderStyle) -> &'static [HeaderName] {
     match style {
         HeaderStyle::XUnix | HeaderStyle::XDelta => &X_NAMES,
         HeaderStyle::Draft6 => &DRAFT_6_NAMES,
         HeaderStyle::Draft11 => &DRAFT_11_NAMES,
+        HeaderStyle::Provider => &PROVIDER_NAMES,
         _ => &[],
     }
 }
@@ -244,7 +271,7 @@ mod tests {
     use http::{HeaderMap, HeaderName};
     use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
 
-    use super::{HeaderWriter, names};
+    use super::{HeaderWriter, PROVIDER_NAMES, names};
 
     #[test]
     fn keeps_existing_header_only_if_it_is_stricter() {
@@ -258,17 +285,33 @@ mod tests {
         }
     }
 
-    /// Names and values are zipped, so both must have the same order.
+    /// Names are searched in the order of the values, so both must have the same order.
     #[test]
     fn names_are_those_of_the_style_in_the_order_of_the_values() {
-        let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
         for style in HeaderStyle::ALL {
             let names: Vec<_> = names(style).iter().map(HeaderName::as_str).collect();
             assert_eq!(names, style.fields());
-            let mut written = Vec::new();
-            style.write(&limiter.take("c1"), |name, _| written.push(name));
-            assert_eq!(written, style.fields());
         }
+    }
+
+    /// An inner layer can have the stricter limit of one unit, and the outer layer that of the other.
+    #[test]
+    fn each_unit_keeps_its_stricter_limit() {
+        let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
+        let mut writer = HeaderWriter::default();
+        writer.set_styles([HeaderStyle::Provider]);
+        let mut values = writer.values(&limiter.peek("c1"));
+        let super::HeaderValues::Many(many) = &mut values else { panic!("{values:?}") };
+        for (name, value) in PROVIDER_NAMES[3..].iter().zip(["90", "50", "1s"]) {
+            many.fields.push((name, value.parse().unwrap()));
+        }
+        let mut headers = HeaderMap::new();
+        for (name, value) in PROVIDER_NAMES.iter().zip(["5", "3", "2s", "900", "800", "7s"]) {
+            headers.insert(name, value.parse().unwrap());
+        }
+        values.write(&mut headers);
+        let written: Vec<_> = PROVIDER_NAMES.iter().map(|name| &headers[name]).collect();
+        assert_eq!(written, ["5", "3", "2s", "90", "50", "1s"]);
     }
 
     /// One style is written without the intermediate list of several styles.
@@ -285,7 +328,10 @@ mod tests {
                 headers
             };
             let one = headers(&[style]);
-            assert_eq!(one.len(), style.fields().len());
+            assert_eq!(
+                one.len(),
+                if style == HeaderStyle::Provider { 3 } else { style.fields().len() }
+            );
             let others: Vec<_> = HeaderStyle::ALL
                 .into_iter()
                 .filter(|other| other.fields() != style.fields())

@@ -12,6 +12,7 @@ use super::body_mode::BodyMode;
 use super::cost::{AdmissionCharge, ChargeTiming};
 use super::deferred_charge::{DeferredCharge, UnpaidCharge};
 use super::headers::HeaderValues;
+use super::reservation::ReservedRequest;
 use super::settings::Settings;
 use super::slot_guard::SlotGuard;
 use crate::background::{RunToCompletion, run_in_background};
@@ -21,6 +22,7 @@ pub(super) enum InFlight<S: Store + 'static, O: Observer + 'static> {
     /// A request that needs nothing but headers on its response, as most do.
     Headers(HeaderValues),
     Duties(Box<Duties<S, O>>),
+    Reserved(Box<ReservedRequest<S, O>>),
 }
 
 /// What the layer does when the response is known, or when its body ends.
@@ -58,10 +60,10 @@ type AfterService<B, M, S, O> =
 impl<S: Store + 'static, O: Observer + 'static> PendingCharge<S, O> {
     pub(super) const fn new(
         charge: Box<DeferredCharge<S, O>>,
-        at_admission: AdmissionCharge,
+        at_admission: &AdmissionCharge,
     ) -> Self {
         match at_admission {
-            AdmissionCharge::Take(_) => Self::Refundable(charge),
+            AdmissionCharge::Take(_) | AdmissionCharge::TakeByUnit(_) => Self::Refundable(charge),
             AdmissionCharge::Admit => Self::Unpaid(UnpaidCharge::new(charge)),
         }
     }
@@ -78,6 +80,13 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
         Self::Duties(Box::new(Duties { settings, header_values, slots, pending }))
     }
 
+    /// Records that the service receives the request.
+    pub(super) fn on_service_call(&mut self) {
+        if let Self::Reserved(reserved) = self {
+            reserved.on_service_call();
+        }
+    }
+
     /// Handles the response of the service. Called once.
     #[inline]
     pub(super) fn on_response<B: Body, M: BodyMode<B>>(
@@ -89,8 +98,9 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
                 header_values.write(response.headers_mut());
                 Ok(response.map(M::from_service))
             }
-            Self::Duties(_) => match mem::take(self) {
+            Self::Duties(_) | Self::Reserved(_) => match mem::take(self) {
                 Self::Duties(duties) => duties.on_response::<B, M>(response),
+                Self::Reserved(reserved) => Ok(reserved.on_response::<B, M>(response)),
                 Self::Headers(_) => Ok(response.map(M::from_service)),
             },
         }
@@ -98,7 +108,11 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
 
     /// Handles an error of the service, which counts as a response with status 500. Called once.
     pub(super) fn on_service_error(&mut self) {
-        let Self::Duties(duties) = mem::take(self) else { return };
+        let duties = match mem::take(self) {
+            Self::Headers(_) => return,
+            Self::Reserved(reserved) => return reserved.on_service_error(),
+            Self::Duties(duties) => duties,
+        };
         let (mut head, ()) = Response::new(()).into_parts();
         head.status = StatusCode::INTERNAL_SERVER_ERROR;
         if duties.settings.cost.counts(&head) {

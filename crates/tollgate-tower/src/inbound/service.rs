@@ -62,7 +62,7 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        if S::IS_IMMEDIATE {
+        if S::IS_IMMEDIATE && !self.settings.reservation.is_enabled() {
             let admission = Admission::decide_now(&self.settings, &RequestHead::from(&request));
             return match admission {
                 Admission::Refused(refusal) => ResponseFuture::refused(refusal),

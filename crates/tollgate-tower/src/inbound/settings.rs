@@ -9,6 +9,7 @@ use tollgate::{Limiter, LimiterError, Observer};
 use super::cost::CostSettings;
 use super::headers::HeaderWriter;
 use super::refusal::RefusalResponder;
+use super::reservation::ReservationSettings;
 use crate::facts::{FactSources, RequestHead};
 
 /// What the layer does with a request that the limiter cannot decide because its store failed and has no fallback.
@@ -41,6 +42,7 @@ pub(super) struct Settings<S, O: Observer> {
     pub(super) sources: FactSources,
     pub(super) skips: Vec<Skip>,
     pub(super) cost: CostSettings,
+    pub(super) reservation: ReservationSettings,
     pub(super) headers: HeaderWriter,
     pub(super) refusals: RefusalResponder,
     /// Whether admitted requests carry a `RateLimitDecision`.

@@ -10,7 +10,7 @@
 //! | `ratelimiter_requests_checked_total` | counter | `result`: `allowed`, `blocked` |
 //! | `ratelimiter_check_duration_seconds` | histogram | |
 //! | `rate_limit_rejections_total` | counter | `reason`: `local_exhausted`, `distributed_exhausted`, `backend_error` |
-//! | `rate_limit_tokens_remaining` | gauge | `scope`: `global` (default limit), `route` (any rule) |
+//! | `rate_limit_tokens_remaining` | gauge | `scope`: `global` (default limit), `route` (any rule); only limits in requests set it |
 //! | `rate_limit_backend_errors_total` | counter | |
 //! | `rate_limit_shadow_divergence_total` | counter | `rule` |
 //! | `tollgate_rule_checks_total` | counter | `rule`, `result`: `allowed`, `refused` |

@@ -8,7 +8,7 @@ use ::metrics::{
 use ::metrics::{describe_gauge, histogram};
 use tollgate::policy::Policy;
 use tollgate::{
-    Decision, Observation, Observer, OnStoreLoss, Source, StoreError, StoreErrorKind, Verb,
+    Decision, Observation, Observer, OnStoreLoss, Source, Status, StoreError, StoreErrorKind, Verb,
 };
 
 use super::rules::RuleCounters;
@@ -173,7 +173,10 @@ impl Observer for MetricsObserver {
 
 impl Remaining {
     fn record(&self, decision: &Decision<'_>) {
-        let Some(status) = decision.deciding() else { return };
+        // Amounts of other units would make the gauge jump.
+        let deciding = decision.deciding();
+        let in_requests = |status: &&Status<'_>| status.limit().unit().is_requests();
+        let Some(status) = deciding.filter(in_requests) else { return };
         let (gauge, scope) = match status.limit().rule() {
             "default" => (&self.global, "global"),
             _ => (&self.route, "route"),

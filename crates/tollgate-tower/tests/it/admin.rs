@@ -97,6 +97,24 @@ fn token_must_have_32_printable_characters() {
 }
 
 #[tokio::test]
+async fn overrides_and_counters_have_a_unit() {
+    let rule = "{ name: api, per: [client], limits: [10/min, { rate: 90/min, unit: tokens }] }";
+    let app = memory_app(&format!("version: 1\nrules:\n  - {rule}\n"));
+    let entry = json!({ "limit": 95, "window_ms": 60_000, "unit": "tokens" });
+    let set =
+        call(&app, Method::PUT, "c1/limits", json!({ "limits": [entry], "rule": "api" })).await;
+    assert_eq!(set.body["limits"][0]["unit"], "tokens", "{}", set.body);
+    assert_eq!(set.body["replaces"][0]["after"], "95 tokens/min");
+    let stats = call(&app, Method::GET, "c1/stats", Value::Null).await.body;
+    let unit = |counter: &Value| format!("{} {}", counter["unit"], counter["limit"]);
+    let units: Vec<String> = stats["counters"].as_array().unwrap().iter().map(unit).collect();
+    assert!(units.contains(&"\"tokens\" 95".to_owned()), "{units:?}");
+    let entry = json!({ "limit": 95, "window_ms": 60_000, "unit": "a b" });
+    let refused = call(&app, Method::PUT, "c1/limits", json!({ "limits": [entry] })).await;
+    assert_eq!((refused.status, &refused.body["field"]), (400, &json!("limits[0].unit")));
+}
+
+#[tokio::test]
 async fn missing_or_wrong_token_returns_401() {
     let app = memory_app(POLICY);
     for authorization in [None, Some("Bearer wrong"), Some(TOKEN), Some("Basic 0123456789abcdef")] {

@@ -29,3 +29,4 @@ mod outbound_registry;
 mod pace;
 #[cfg(feature = "reqwest")]
 mod pace_client;
+mod usage;

@@ -26,6 +26,13 @@ pub struct Concurrency {
     ttl: u64,
 }
 
+/// What holds new slots, and for how many microseconds at most.
+#[derive(Clone, Copy)]
+struct Holder {
+    permit: Option<PermitId>,
+    ttl: u64,
+}
+
 /// Held slots of one key, sorted by expiry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slots {
@@ -78,22 +85,26 @@ impl Concurrency {
         match op {
             Op::Peek { cost } => wait = self.wait(slots, now, cost),
             Op::Take { cost } | Op::Lease { amount: cost, .. } => {
-                wait = self.take(slots, now, cost, None);
+                wait = self.take(slots, now, cost, Holder { permit: None, ttl: self.ttl });
             }
-            Op::Hold { cost, permit } => wait = self.take(slots, now, cost, Some(permit)),
+            Op::Hold { cost, permit, ttl } => {
+                let holder = Holder { permit: Some(permit), ttl: saturating_micros(ttl) };
+                wait = self.take(slots, now, cost, holder);
+            }
             // A refund does not identify a slot; only a permit releases slots.
             Op::Refund { .. } => {}
             Op::Debit { cost, age } => self.debit(slots, now, cost, saturating_micros(age)),
         }
         let remaining = self.count.saturating_sub(slots.used(now));
-        Reply { wait, remaining, reset_after: slots.last_until().saturating_sub(now) }
+        Reply { wait, remaining, debt: 0, reset_after: slots.last_until().saturating_sub(now) }
     }
 
-    fn take(&self, slots: &mut Slots, now: u64, cost: u64, permit: Option<PermitId>) -> Wait {
+    fn take(&self, slots: &mut Slots, now: u64, cost: u64, holder: Holder) -> Wait {
         let wait = self.wait(slots, now, cost);
         if wait == Wait::NONE && cost > 0 {
             slots.drop_expired(now);
-            slots.insert(Slot { permit, since: now, until: now + self.ttl, cost });
+            let until = now + self.ttl.min(holder.ttl).max(1);
+            slots.insert(Slot { permit: holder.permit, since: now, until, cost });
         }
         wait
     }

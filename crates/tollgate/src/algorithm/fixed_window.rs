@@ -3,6 +3,7 @@
 //! A [`FixedWindow`] opens at the first take after the previous window closed. An [`AlignedWindow`]
 //! follows the calendar. Both can admit up to twice the count across a window boundary.
 
+use super::adjustment::{Adjustment, Change, room_for_debt, time_of};
 use super::arithmetic::debited;
 use super::calendar::Calendar;
 use super::saved::Saved;
@@ -88,7 +89,28 @@ fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
 
 fn reply(limit: u64, wait: Wait, used: u64, left: u64) -> Reply {
     let reset_after = if used > 0 { left } else { 0 };
-    Reply { wait, remaining: limit.saturating_sub(used), reset_after }
+    let (remaining, debt) = (limit.saturating_sub(used), used.saturating_sub(limit));
+    Reply { wait, remaining, debt, reset_after }
+}
+
+/// Applies an adjustment to a window's used count. A take from before `start` no longer counts. Returns the new count.
+fn adjusted(
+    limit: u64,
+    used: u64,
+    (start, now): (u64, u64),
+    adjustment: Adjustment,
+) -> (u64, Change) {
+    match adjustment {
+        Adjustment::GiveBack { age, .. } if time_of(now, age) < start => (used, Change::default()),
+        Adjustment::GiveBack { amount, .. } => {
+            let amount = amount.min(used);
+            (used - amount, Change::of(amount))
+        }
+        Adjustment::Overdraw { amount } => {
+            let amount = amount.min(room_for_debt(used, limit));
+            (used + amount, Change::of(amount))
+        }
+    }
 }
 
 impl FixedWindow {
@@ -120,6 +142,23 @@ impl FixedWindow {
             *state = window;
         }
         reply(self.count, counted.wait, window.used, left)
+    }
+
+    pub(super) fn adjust(&self, state: &mut Window, now: u64, adjustment: Adjustment) -> Change {
+        let (mut window, repaired) = self.settle(*state, now);
+        let before = window.used;
+        if before == 0 {
+            (window.opened, window.last) = (now, now);
+        }
+        let (used, change) = adjusted(self.count, before, (window.opened, now), adjustment);
+        window.used = used;
+        if used != before {
+            window.last = now;
+        }
+        if repaired || used != before {
+            *state = window;
+        }
+        change
     }
 
     fn settle(&self, mut window: Window, now: u64) -> (Window, bool) {
@@ -189,6 +228,22 @@ impl AlignedWindow {
             *state = aligned;
         }
         reply(self.count, counted.wait, aligned.used, left)
+    }
+
+    pub(super) fn adjust(&self, state: &mut Aligned, now: u64, adjustment: Adjustment) -> Change {
+        let window = self.calendar.window(Timestamp::from_micros(now));
+        let (start, end) = (window.start.as_micros(), window.end.as_micros());
+        let (mut aligned, repaired) = Self::settle(*state, now, start, end);
+        let before = aligned.used;
+        let (used, change) = adjusted(self.count, before, (start, now), adjustment);
+        aligned.used = used;
+        if used != before {
+            aligned.last = now;
+        }
+        if repaired || used != before {
+            *state = aligned;
+        }
+        change
     }
 
     fn settle(mut aligned: Aligned, now: u64, start: u64, end: u64) -> (Aligned, bool) {

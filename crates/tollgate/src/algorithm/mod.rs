@@ -21,6 +21,7 @@
 //! # Ok::<(), tollgate::QuotaError>(())
 //! ```
 
+mod adjustment;
 pub(crate) mod arithmetic;
 mod calendar;
 mod concurrency;
@@ -37,6 +38,8 @@ mod token_bucket;
 
 use std::time::Duration;
 
+use adjustment::Change;
+pub use adjustment::{Adjusted, Adjustment};
 pub use calendar::{Calendar, CalendarUnit};
 pub use concurrency::Concurrency;
 pub use fixed_window::{AlignedWindow, FixedWindow};
@@ -70,6 +73,8 @@ pub enum Op {
         cost: u64,
         /// The permit that holds the slots.
         permit: PermitId,
+        /// Maximum time for which the slots are held, if it is shorter than that of the limit.
+        ttl: Duration,
     },
     /// Returns the reply that a take would get, and takes nothing.
     Peek {
@@ -138,6 +143,59 @@ impl Parameters {
             Self::AlignedWindow(parameters) => parameters.step(state.aligned(), now, op),
             Self::Concurrency(parameters) => parameters.step(state.slots(), now, op),
             Self::Block => Reply::NEVER,
+        }
+    }
+
+    /// Applies an adjustment to the `state` of one key at time `now`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::algorithm::{Adjustment, Op, State};
+    /// use tollgate::{Limit, Quota, Timestamp};
+    ///
+    /// let limit = Limit::fixed_window(Quota::per_minute(100))?;
+    /// let (mut state, now) = (State::Fresh, Timestamp::EPOCH);
+    /// let _ = limit.parameters().step(&mut state, now, Op::Take { cost: 80 });
+    /// let give_back = Adjustment::GiveBack { amount: 60, age: Duration::ZERO, deficit: 0 };
+    /// let adjusted = limit.parameters().adjust(&mut state, now, give_back);
+    /// assert_eq!((adjusted.amount, adjusted.reply.remaining()), (60, 80));
+    ///
+    /// let adjusted = limit.parameters().adjust(&mut state, now, Adjustment::Overdraw { amount: 500 });
+    /// assert_eq!((adjusted.amount, adjusted.reply.debt()), (180, 100));
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    pub fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
+        let at = now.as_micros();
+        let unpaused = match &mut *state {
+            State::Paused(paused) => paused.inner_mut(),
+            unpaused => unpaused,
+        };
+        let change = match self {
+            Self::TokenBucket(parameters) => parameters.adjust(unpaused.bucket(), at, adjustment),
+            Self::SlidingWindow(parameters) => parameters.adjust(unpaused.log(), at, adjustment),
+            Self::SlidingCounter(parameters) => {
+                parameters.adjust(unpaused.counter(), at, adjustment)
+            }
+            Self::FixedWindow(parameters) => parameters.adjust(unpaused.window(), at, adjustment),
+            Self::AlignedWindow(parameters) => {
+                parameters.adjust(unpaused.aligned(), at, adjustment)
+            }
+            Self::Concurrency(_) | Self::Block => Change::default(),
+        };
+        let Change { amount, grains } = change;
+        Adjusted { reply: self.step(state, now, Op::Peek { cost: 0 }), amount, grains }
+    }
+
+    /// Returns the deficit of a token bucket at time `now`, in grains; 0 for the other algorithms. Needed to give back a
+    /// part of a take later, see [`Adjustment::GiveBack`].
+    #[must_use]
+    pub fn deficit(&self, state: &State, now: Timestamp) -> u64 {
+        match (self, state) {
+            (Self::TokenBucket(parameters), State::Bucket(bucket)) => {
+                parameters.deficit(bucket, now.as_micros())
+            }
+            (_, State::Paused(paused)) => self.deficit(paused.inner(), now),
+            _ => 0,
         }
     }
 

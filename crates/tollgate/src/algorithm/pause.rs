@@ -66,7 +66,7 @@ fn step_paused(parameters: &Parameters, inner: &mut State, now: u64, left: u64, 
         Op::Peek { cost: 1.. } => Wait(reply.wait.0.max(left)),
         _ => reply.wait,
     };
-    Reply { wait, remaining: 0, reset_after: reply.reset_after.max(left) }
+    Reply { wait, remaining: 0, debt: reply.debt, reset_after: reply.reset_after.max(left) }
 }
 
 impl Paused {

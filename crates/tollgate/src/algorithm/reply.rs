@@ -57,6 +57,7 @@ impl Verdict {
 pub struct Reply {
     pub(super) wait: Wait,
     pub(super) remaining: u64,
+    pub(super) debt: u64,
     pub(super) reset_after: u64,
 }
 
@@ -80,7 +81,8 @@ impl Wait {
 
 impl Reply {
     /// Reply of a block.
-    pub(crate) const NEVER: Self = Self { wait: Wait::FOREVER, remaining: 0, reset_after: 0 };
+    pub(crate) const NEVER: Self =
+        Self { wait: Wait::FOREVER, remaining: 0, debt: 0, reset_after: 0 };
 
     /// Creates a reply from the verdict (always `Allow` for a refund or a debit), the quota that can be
     /// taken now, and the time until the limit is full again. Times are rounded up to microseconds.
@@ -102,7 +104,7 @@ impl Reply {
             }
             Verdict::Never => Wait::FOREVER,
         };
-        Self { wait, remaining, reset_after: micros_up(reset_after) }
+        Self { wait, remaining, debt: 0, reset_after: micros_up(reset_after) }
     }
 
     /// Verdict of the operation.
@@ -124,6 +126,26 @@ impl Reply {
         self.remaining
     }
 
+    /// Quota used beyond the limit, by settled reservations that cost more than estimated or before the limit was
+    /// lowered.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Verdict, algorithm::Reply};
+    ///
+    /// let reply = Reply::new(Verdict::Allow, 0, Duration::ZERO).with_debt(5);
+    /// assert_eq!((reply.remaining(), reply.debt()), (0, 5));
+    /// ```
+    #[must_use]
+    pub const fn debt(&self) -> u64 {
+        self.debt
+    }
+
+    /// Returns the same reply with a debt.
+    pub const fn with_debt(self, debt: u64) -> Self {
+        Self { debt, ..self }
+    }
+
     /// Time until the limit is full again.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
@@ -137,7 +159,7 @@ impl Reply {
 
     /// Returns the same figures with another verdict.
     pub(crate) fn with_verdict(self, verdict: Verdict) -> Self {
-        Self::new(verdict, self.remaining, self.reset_after())
+        Self::new(verdict, self.remaining, self.reset_after()).with_debt(self.debt)
     }
 
     /// Returns the same reply with `remaining` reduced by `taken`.

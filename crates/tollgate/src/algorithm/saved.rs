@@ -81,12 +81,12 @@ mod tests {
     fn rejects_states_that_no_step_produces() {
         for (letter, bytes) in [
             (b't', encode(b't', &[TOO_LATE, 0, 1, 3])),
-            (b't', encode(b't', &[5, 4, 1, 3])),
+            (b't', encode(b't', &[5, 7, 1, 3])),
             (b't', encode(b't', &[5, 3, 0, 3])),
             (b't', encode(b't', &[5, 3, 1, MAX_EXACT + 1])),
             (b'w', log(60, &[[2, 1], [1, 1]])),
             (b'w', log(60, &[[1, 0]])),
-            (b'w', log(60, &[[1, 1], [2, 100_000]])),
+            (b'w', log(60, &[[1, 1], [2, 200_000]])),
             (b'w', log(0, &[[1, 1]])),
             // The longest window, and the longest lease.
             (b'w', log(MAX_PERIOD + 1_000_001, &[])),

@@ -3,6 +3,7 @@
 //! Windows are aligned to the clock. The estimate assumes that the previous window's takes were evenly
 //! distributed, and rounds up. In return, the memory of a key does not depend on the count.
 
+use super::adjustment::{Adjustment, Change};
 use super::arithmetic::debited;
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
@@ -33,7 +34,7 @@ pub struct Counter {
     current: u64,
 }
 
-/// Counts clamped to the limit, and the time since the window start: whole ticks and a rest in microseconds.
+/// Counts clamped to the limit and its largest debt, and the time since the window start: whole ticks and a rest in microseconds.
 struct View {
     previous: u64,
     current: u64,
@@ -99,6 +100,52 @@ impl SlidingCounter {
         self.reply(wait, &counter, now)
     }
 
+    pub(super) fn adjust(&self, state: &mut Counter, now: u64, adjustment: Adjustment) -> Change {
+        let (settled, repaired) = self.settle(*state, now);
+        let mut counter = settled.rolled(now);
+        let before = counter;
+        let change = match adjustment {
+            Adjustment::GiveBack { amount, age, .. } => {
+                self.give_back(&mut counter, now, amount, saturating_micros(age))
+            }
+            Adjustment::Overdraw { amount } => {
+                let amount = amount.min(self.max_used().saturating_sub(counter.current));
+                counter.current += amount;
+                Change::of(amount)
+            }
+        };
+        if counter != before {
+            *state = counter;
+        } else if repaired {
+            *state = settled;
+        }
+        change
+    }
+
+    /// Returns up to `cost` to the window of a take of this age.
+    fn give_back(&self, counter: &mut Counter, now: u64, cost: u64, age: u64) -> Change {
+        let into = now % self.length;
+        let window = match age {
+            _ if age <= into => &mut counter.current,
+            _ if age <= into.saturating_add(self.length) => &mut counter.previous,
+            _ => return Change::default(),
+        };
+        let amount = cost.min(*window);
+        *window -= amount;
+        Change::of(amount)
+    }
+
+    /// Largest count of one window: the limit and a debt of another one, within the exact numbers.
+    const fn max_used(&self) -> u64 {
+        let (doubled, exact) = (self.count.saturating_mul(2), MAX_EXACT / self.ticks);
+        if doubled < exact { doubled } else { exact }
+    }
+
+    /// Returns the weighted estimate, rounded up.
+    const fn used(&self, view: &View) -> u64 {
+        view.current + (view.previous * (self.ticks - view.elapsed)).div_ceil(self.ticks)
+    }
+
     /// Returns the counters under these parameters, and whether they must be stored (a repair).
     fn settle(&self, mut counter: Counter, now: u64) -> (Counter, bool) {
         let ahead = counter.last > now;
@@ -127,8 +174,8 @@ impl SlidingCounter {
     fn view(&self, counter: &Counter, now: u64) -> View {
         let into = now % self.length;
         View {
-            previous: counter.previous.min(self.count),
-            current: counter.current.min(self.count),
+            previous: counter.previous.min(self.max_used()),
+            current: counter.current.min(self.max_used()),
             elapsed: into / self.tick,
             fraction: into % self.tick,
         }
@@ -166,15 +213,15 @@ impl SlidingCounter {
 
     fn reply(&self, wait: Wait, counter: &Counter, now: u64) -> Reply {
         let view = self.view(counter, now);
-        let faded = (view.previous * (self.ticks - view.elapsed)).div_ceil(self.ticks);
-        let used = self.count.min(view.current + faded);
+        let used = self.used(&view);
         let left = self.length - now % self.length;
         let reset_after = match (counter.previous, counter.current) {
             (0, 0) => 0,
             (_, 0) => left,
             _ => left + self.length,
         };
-        Reply { wait, remaining: self.count - used, reset_after }
+        let (remaining, debt) = (self.count.saturating_sub(used), used.saturating_sub(self.count));
+        Reply { wait, remaining, debt, reset_after }
     }
 }
 

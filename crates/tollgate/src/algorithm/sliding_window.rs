@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::adjustment::{Adjustment, Change, room_for_debt, time_of};
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::fields::{Fields, put_length, put_longs};
@@ -100,6 +101,25 @@ impl SlidingWindow {
         self.reply(log, now, wait)
     }
 
+    pub(super) fn adjust(&self, log: &mut Log, now: u64, adjustment: Adjustment) -> Change {
+        self.settle(log, now);
+        let used = log.used(self.length, now);
+        Change::of(match adjustment {
+            Adjustment::GiveBack { amount, age, .. } => {
+                log.drop_expired(self.length, now);
+                log.give_back(time_of(now, age), amount)
+            }
+            Adjustment::Overdraw { amount } => {
+                let amount = amount.min(room_for_debt(used, self.count));
+                if amount > 0 {
+                    log.drop_expired(self.length, now);
+                    log.append(now, amount);
+                }
+                amount
+            }
+        })
+    }
+
     /// Repairs entries later than `now` and converts a log written with another window length.
     fn settle(&self, log: &mut Log, now: u64) {
         if log.length != self.length {
@@ -138,7 +158,8 @@ impl SlidingWindow {
             Some(newest) if used > 0 => newest.at + self.length - now,
             _ => 0,
         };
-        Reply { wait, remaining: self.count.saturating_sub(used), reset_after }
+        let (remaining, debt) = (self.count.saturating_sub(used), used.saturating_sub(self.count));
+        Reply { wait, remaining, debt, reset_after }
     }
 }
 
@@ -216,6 +237,25 @@ impl Log {
         }
     }
 
+    /// Removes up to `cost` from the takes at time `at`. Returns the removed amount.
+    fn give_back(&mut self, at: u64, cost: u64) -> u64 {
+        let place = self.entries.partition_point(|entry| entry.at < at);
+        let before = match place.checked_sub(1).and_then(|index| self.entries.get(index)) {
+            Some(entry) => entry.total,
+            None => self.base,
+        };
+        let Some(entry) = self.entries.get(place).filter(|entry| entry.at == at) else { return 0 };
+        let weight = entry.total - before;
+        let removed = cost.min(weight);
+        for entry in self.entries.range_mut(place..) {
+            entry.total -= removed;
+        }
+        if removed == weight {
+            self.entries.remove(place);
+        }
+        removed
+    }
+
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         self.entries.back().is_none_or(|newest| newest.at + self.length <= now)
     }
@@ -243,7 +283,7 @@ impl Saved for Log {
             let (at, cost) = (fields.timestamp()?, fields.exact()?);
             let is_next = log.entries.back().is_none_or(|last| last.at <= at);
             let total = log.last_total() + cost;
-            if !is_next || cost == 0 || total > MAX_COUNT {
+            if !is_next || cost == 0 || total > 2 * MAX_COUNT {
                 return None;
             }
             log.entries.push_back(Entry { at, total });

@@ -76,7 +76,7 @@ impl State {
     ///
     /// let limit = Limit::concurrency(1, Duration::from_secs(30))?;
     /// let (mut state, now, permit) = (State::Fresh, Timestamp::EPOCH, PermitId::random());
-    /// let _ = limit.parameters().step(&mut state, now, Op::Hold { cost: 1, permit });
+    /// let _ = limit.parameters().step(&mut state, now, Op::Hold { cost: 1, permit, ttl: Duration::MAX });
     /// assert!(state.holds(now, permit) && state.release(now, permit));
     /// assert!(state.is_fresh(now));
     /// # Ok::<(), tollgate::QuotaError>(())

@@ -72,11 +72,16 @@ impl Algorithm {
         Self::ALL.into_iter().find(is_named).filter(|_| Self::NAMES.contains(&name))
     }
 
-    /// Returns whether a limit of this algorithm can have the field. Every limit can have a name.
+    /// Returns whether a limit of this algorithm can have the field. Every limit can have a name, and every limit that
+    /// counts amounts a unit.
     #[must_use]
     pub fn accepts(self, field: LimitField) -> bool {
         let mut letters = Letter::ALL.into_iter().filter(|letter| letter.algorithm() == self);
-        field == LimitField::Name || letters.any(|letter| letter.has(field))
+        match field {
+            LimitField::Name => true,
+            LimitField::Unit => self != Self::Block && !self.holds_slots(),
+            _ => letters.any(|letter| letter.has(field)),
+        }
     }
 
     /// Returns whether a take holds slots, which a permit releases.
@@ -114,6 +119,8 @@ pub enum LimitField {
     Tz,
     /// Time after which an unreleased slot expires.
     Ttl,
+    /// Unit that the limit counts.
+    Unit,
     /// Name of the limit.
     Name,
 }
@@ -129,6 +136,7 @@ impl LimitField {
             Self::Align => "align",
             Self::Tz => "tz",
             Self::Ttl => "ttl",
+            Self::Unit => "unit",
             Self::Name => "name",
         }
     }
@@ -193,7 +201,7 @@ impl Letter {
         }
     }
 
-    /// Fields of the limit, without the name. Stored limits contain their values in this order, so that it never
+    /// Fields of the limit, without the unit and the name. Stored limits contain their values in this order, so that it never
     /// changes.
     #[must_use]
     pub const fn fields(self) -> &'static [LimitField] {

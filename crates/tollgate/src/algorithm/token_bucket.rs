@@ -4,12 +4,13 @@
 //! `grains` microseconds, one token is `grains` grains and every microsecond refills `give` grains, so
 //! no fraction is lost. Absent state is a deficit of zero, a full bucket.
 
+use super::adjustment::{Adjustment, Change};
 use super::arithmetic::{gcd, largest_below, mul_div_ceil};
 use super::saved::Saved;
 use super::{Op, Reply, Verdict, Wait};
 use crate::fields::{Fields, put_longs};
 use crate::quota::{Quota, QuotaError, QuotaErrorKind};
-use crate::time::MAX_EXACT;
+use crate::time::{MAX_EXACT, saturating_micros};
 
 /// Maximum relative loss of a rate that is rounded down to fit 2^53: one part in this many.
 const MAX_LOSS: u128 = 1_000_000_000;
@@ -157,12 +158,12 @@ impl TokenBucket {
                 bucket.deficit = deficit.saturating_sub(cost.min(self.burst) * self.grains);
             }
             Op::Debit { cost, age } => {
-                let refilled = self.give.saturating_mul(crate::time::saturating_micros(age));
+                let refilled = self.give.saturating_mul(saturating_micros(age));
                 let owed = (cost.min(self.burst) * self.grains).saturating_sub(refilled);
-                bucket.deficit = self.capacity.min(deficit + owed);
+                bucket.deficit = deficit.max(self.capacity.min(deficit + owed));
             }
             Op::Lease { amount, hold } => {
-                let refilled = self.give.saturating_mul(crate::time::saturating_micros(hold));
+                let refilled = self.give.saturating_mul(saturating_micros(hold));
                 let raised = deficit.max(refilled);
                 wait = self.wait(raised, amount);
                 if wait == Wait::NONE && amount > 0 {
@@ -174,6 +175,38 @@ impl TokenBucket {
             *state = bucket;
         }
         self.reply(wait, bucket.deficit)
+    }
+
+    pub(super) fn adjust(&self, state: &mut Bucket, now: u64, adjustment: Adjustment) -> Change {
+        let (mut bucket, repaired) = self.settle(*state, now);
+        let before = bucket.deficit;
+        let change = match adjustment {
+            Adjustment::GiveBack { amount, age, deficit } => {
+                let refilled = self.give.saturating_mul(saturating_micros(age));
+                let wanted = amount.min(self.burst) * self.grains;
+                // Without the take, the bucket would have been full for at most this refill, and not at all while the
+                // deficit was larger than what is given back.
+                let owed = wanted.max(deficit).saturating_sub(refilled);
+                let grains = wanted.min(owed).min(before);
+                bucket.deficit = before - grains;
+                Change { amount: grains.div_ceil(self.grains), grains }
+            }
+            Adjustment::Overdraw { amount } => {
+                let room = max_deficit(self.capacity).saturating_sub(before) / self.grains;
+                let amount = amount.min(room);
+                bucket.deficit = before + amount * self.grains;
+                Change::of(amount)
+            }
+        };
+        if repaired || bucket.deficit != before {
+            *state = bucket;
+        }
+        change
+    }
+
+    /// Returns the deficit of a bucket at `now`, in grains.
+    pub(super) fn deficit(&self, state: &Bucket, now: u64) -> u64 {
+        self.settle(*state, now).0.deficit
     }
 
     /// Creates a bucket state with these parameters.
@@ -194,7 +227,8 @@ impl TokenBucket {
         if renumbered {
             // Keep the used *share*, so that nodes with old and new parameters agree on it.
             if bucket.deficit > 0 {
-                bucket.deficit = mul_div_ceil(bucket.deficit, self.capacity, bucket.capacity);
+                let deficit = mul_div_ceil(bucket.deficit, self.capacity, bucket.capacity);
+                bucket.deficit = deficit.min(max_deficit(self.capacity));
             }
             bucket.give = self.give;
             bucket.capacity = self.capacity;
@@ -209,18 +243,32 @@ impl TokenBucket {
         }
         // Not deficit + cost·grains, which could exceed 2^53.
         let room = (self.burst - cost) * self.grains;
-        if deficit <= room { Wait::NONE } else { Wait((deficit - room).div_ceil(self.give)) }
+        // A cost of 0 passes also in debt.
+        if deficit <= room || cost == 0 {
+            return Wait::NONE;
+        }
+        Wait((deficit - room).div_ceil(self.give))
     }
 
     #[inline(always)]
     const fn reply(&self, wait: Wait, deficit: u64) -> Reply {
-        Reply { wait, remaining: self.remaining(deficit), reset_after: self.reset_after(deficit) }
+        let (remaining, debt) = (self.remaining(deficit), self.debt(deficit));
+        Reply { wait, remaining, debt, reset_after: self.reset_after(deficit) }
     }
 
     /// Returns the whole tokens that are left with this deficit.
     #[inline(always)]
     pub(crate) const fn remaining(&self, deficit: u64) -> u64 {
-        self.burst - deficit.div_ceil(self.grains)
+        self.burst.saturating_sub(deficit.div_ceil(self.grains))
+    }
+
+    /// Returns the whole tokens that this deficit exceeds the burst by.
+    #[inline(always)]
+    pub(crate) const fn debt(&self, deficit: u64) -> u64 {
+        if deficit <= self.capacity {
+            return 0;
+        }
+        deficit.div_ceil(self.grains).saturating_sub(self.burst)
     }
 
     /// Returns the microseconds until a bucket with this deficit is full, rounded up.
@@ -228,6 +276,11 @@ impl TokenBucket {
     pub(crate) const fn reset_after(&self, deficit: u64) -> u64 {
         deficit.div_ceil(self.give)
     }
+}
+
+/// Returns the largest deficit of a bucket: a debt of one further full bucket, within the exact numbers.
+const fn max_deficit(capacity: u64) -> u64 {
+    if capacity > MAX_EXACT / 2 { MAX_EXACT } else { 2 * capacity }
 }
 
 impl Bucket {
@@ -267,7 +320,7 @@ impl Saved for Bucket {
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
         let (at, deficit) = (fields.timestamp()?, fields.exact()?);
         let (give, capacity) = (fields.exact()?, fields.exact()?);
-        let is_sound = deficit == 0 || (give > 0 && deficit <= capacity);
+        let is_sound = deficit == 0 || (give > 0 && deficit <= max_deficit(capacity));
         is_sound.then_some(Self { at, deficit, give, capacity })
     }
 }

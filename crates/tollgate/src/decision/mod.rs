@@ -118,6 +118,13 @@ impl<'a> Decision<'a> {
         self.is_allowed() && group.all(|status| status.outcome.is_allowed())
     }
 
+    /// Returns true if the takes of this mode were debited; see [`Reserved`](crate::reservation::Reserved).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_taken(&self, mode: Mode) -> bool {
+        self.took(mode)
+    }
+
     /// Returns the same decision with another source.
     #[must_use]
     pub fn from_source(self, source: Source) -> Self {

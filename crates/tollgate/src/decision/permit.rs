@@ -47,6 +47,10 @@ pub struct HeldKey {
 }
 
 impl HeldKey {
+    pub(crate) const fn new(identity: String, subject: String) -> Self {
+        Self { identity, subject }
+    }
+
     /// Identity of the limit; see [`Limit::identity`](crate::Limit::identity).
     #[must_use]
     pub fn identity(&self) -> &str {
@@ -94,6 +98,11 @@ impl Permit {
     pub fn expires_at(plan: &Plan<'_>, decision: &Decision<'_>) -> Option<Timestamp> {
         let shortest = taken(plan, decision).filter_map(|take| take.key().limit().ttl()).min();
         shortest.map(|ttl| decision.at() + ttl)
+    }
+
+    /// Creates the permit of these keys; `None` if there are none.
+    pub(crate) fn from_parts(id: PermitId, held: Vec<HeldKey>) -> Option<Self> {
+        (!held.is_empty()).then_some(Self { id, held })
     }
 
     /// Id of the permit.

@@ -175,6 +175,16 @@ impl<'a> Status<'a> {
         }
     }
 
+    /// Quota used beyond the limit, by settled reservations that cost more than estimated or before the limit was
+    /// lowered.
+    #[must_use]
+    pub const fn debt(&self) -> u64 {
+        match self.bucket_take() {
+            Some((bucket, take)) => bucket.debt(take.deficit()),
+            None => self.reply().debt(),
+        }
+    }
+
     /// Time until the limit is full again.
     #[must_use]
     #[inline]

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::FallbackStore;
 use super::breaker::Breaker;
 use super::event::{Listener, StoreEvent};
+use super::granted::NodeReservations;
 use super::local_decisions::Counters;
 use super::outage_ledger::Ledger;
 use super::recovery::{Probe, Recovery};
@@ -171,6 +172,7 @@ impl<S, C, L: Store> FallbackStoreBuilder<S, C, L> {
             shares: ShareCache::new(self.nodes),
             ledger: Mutex::new(Ledger::new(self.max_keys)),
             counters: Counters::default(),
+            reservations: NodeReservations::default(),
             recovery: Recovery::default(),
             probe: Probe::new(),
             max_distribution: self.max_distribution,

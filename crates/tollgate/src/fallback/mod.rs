@@ -4,6 +4,7 @@ mod admissions;
 mod breaker;
 mod builder;
 mod event;
+mod granted;
 mod join_all;
 mod local_decisions;
 mod mixed_plan;
@@ -11,6 +12,7 @@ mod node_share;
 mod outage_ledger;
 mod recovery;
 mod replay;
+mod reservations;
 mod share_cache;
 mod shared_calls;
 mod store_impl;
@@ -31,6 +33,7 @@ use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::time::{Clock, SystemClock};
 use breaker::Breaker;
 use event::Listener;
+use granted::NodeReservations;
 use local_decisions::{Counters, LocalReason, Operation};
 use outage_ledger::Ledger;
 use recovery::{Probe, Recovery};
@@ -97,6 +100,7 @@ pub struct FallbackStore<S, C = SystemClock, L = MemoryStore<C>> {
     /// Locked while admissions are recorded, and while the breaker closes. See `decide_locally`.
     ledger: Mutex<Ledger>,
     counters: Counters,
+    reservations: NodeReservations,
     recovery: Recovery,
     probe: Probe,
     max_distribution: Distributed,

@@ -100,6 +100,7 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     /// dropped, debits that were sent count as spent and are not sent again; all others stay in the ledger.
     pub async fn maintain(&self) {
         self.maintain_until(ReplayUntil::LedgerEmpty).await;
+        self.replay_reservations().await;
         self.store.maintain().await;
         self.local.maintain().await;
     }

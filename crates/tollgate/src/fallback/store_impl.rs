@@ -6,6 +6,7 @@ use super::FallbackStore;
 use super::local_decisions::Operation;
 use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
+use crate::reservation::{Draft, FinalCosts, ReservationToken, Reserved, Settled};
 use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::{Clock, Timestamp};
 
@@ -75,6 +76,35 @@ impl<S: Store, C: Clock, L: Store> Store for FallbackStore<S, C, L> {
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.call_shared_only(self.store.list(listing)).await
+    }
+
+    async fn reserve<'a>(
+        &self,
+        plan: &Plan<'a>,
+        draft: &Draft,
+    ) -> Result<Reserved<'a>, StoreError> {
+        self.reserve_anywhere(plan, draft).await
+    }
+
+    async fn settle(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, StoreError> {
+        self.settle_anywhere(token, tenant, finals).await
+    }
+
+    async fn renew_reservation(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.renew_anywhere(token, tenant).await
+    }
+
+    fn reservation_hint(&self, plan: &Plan<'_>) -> u32 {
+        self.store.reservation_hint(plan)
     }
 
     async fn maintain(&self) {

@@ -1,6 +1,5 @@
 //! The leases of one plan: what the node may still spend, and when it needs more.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -9,7 +8,7 @@ use smallvec::SmallVec;
 use super::chunk::Chunk;
 use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
-use super::sizing::LeasePart;
+use super::sizing::{LeasePart, MIN_DECISIONS};
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
 use super::wanted::TakeGrant;
@@ -82,12 +81,17 @@ impl PlanLease {
         let amounts = plan.takes().iter().map(|take| take.cost().saturating_mul(decisions));
         let state = State {
             chunks: SmallVec::new(),
-            part: LeasePart::new(),
+            part: if plan.takes().iter().all(is_fixed) {
+                LeasePart::largest()
+            } else {
+                LeasePart::new()
+            },
             replies: SmallVec::new(),
             replied: now,
             taken: TakenAmounts::new(amounts, now.period(hold)),
             last_used: now,
-            is_requested: false,
+            // The caller begins the first request.
+            is_requested: true,
             pause: Duration::ZERO,
             last_request: now,
         };
@@ -138,7 +142,7 @@ impl PlanLease {
         let is_refunded = state.chunks.iter_mut().any(|chunk| chunk.refund(plan));
         if is_refunded {
             let amount = plan.takes().iter().map(Take::cost).sum();
-            counters.spent.fetch_sub(amount, Ordering::Relaxed);
+            add(&counters.refunded, amount);
         }
         is_refunded.then(|| state.decision(plan, at, now))
     }
@@ -151,21 +155,22 @@ impl PlanLease {
         state.wanted(plan)
     }
 
-    /// Ends a request. `grant` is what the store granted, less `costs`, which the request itself spends.
+    /// Ends a request that was not granted: the store decides for a while.
+    pub(super) fn abandon_request(&self) {
+        let mut state = self.state.lock();
+        state.is_requested = false;
+        state.pause = self.hold / 4;
+    }
+
+    /// Ends a request that was granted. The request itself spends `costs` of the grant.
     pub(super) fn finish_request(
         &self,
-        grant: Option<(&[TakeGrant], &[u64], EpochStamp)>,
+        (grant, costs, stamp): (&[TakeGrant], &[u64], EpochStamp),
         begun: LeaseTime,
         counters: &Counters,
     ) {
         let mut state = self.state.lock();
         state.is_requested = false;
-        let Some((grant, costs, stamp)) = grant else {
-            // Too little is left, or the store failed: decide by the store for a while.
-            state.pause = self.hold / 4;
-            add(&counters.not_granted, 1);
-            return;
-        };
         state.pause = Duration::ZERO;
         let granted: Amounts = grant.iter().map(|take| take.amount).collect();
         let left: Amounts =
@@ -245,7 +250,8 @@ impl State {
     /// Returns the amounts of the next lease.
     fn wanted(&self, plan: &Plan<'_>) -> Amounts {
         let amount = |(take, recent): (&Take<'_>, u64)| match take.key().limit().lease() {
-            LeaseSize::Fixed(amount) => amount.get().into(),
+            LeaseSize::Fixed(_) if recent < take.cost().saturating_mul(MIN_DECISIONS) => 0,
+            LeaseSize::Fixed(max) => self.part.of_fixed(max.get().into()),
             LeaseSize::Auto | LeaseSize::Off => self.part.of(recent),
         };
         plan.takes().iter().zip(self.taken.recent()).map(amount).collect()
@@ -269,6 +275,10 @@ impl State {
         }
         Decision::new(at, statuses).from_source(Source::Lease)
     }
+}
+
+fn is_fixed(take: &Take<'_>) -> bool {
+    matches!(take.key().limit().lease(), LeaseSize::Fixed(_))
 }
 
 /// Returns whether a lease of these amounts saves a call: it pays the plan at least twice.

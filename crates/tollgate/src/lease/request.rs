@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::epochs::EpochStamp;
 use super::plan_lease::PlanLease;
-use super::stats::Counters;
+use super::stats::{Counters, add};
 use super::time::LeaseTime;
 use super::wanted::{LeaseReply, WantedLease};
 
@@ -36,11 +36,14 @@ impl LeaseRequest {
         &self.wanted
     }
 
-    /// Adds what the store granted to the leases of the node. `None`: the store failed, or cannot lease the plan.
+    /// Adds the grant of the store to the leases of the node. `None`: the call failed. Drop a request that was not sent.
     pub fn finish(mut self, reply: Option<&LeaseReply>) {
+        let Some(reply) = reply.filter(|reply| reply.is_granted()) else {
+            add(&self.counters.not_granted, 1);
+            return;
+        };
         self.is_finished = true;
-        let granted = reply.filter(|reply| reply.is_granted());
-        let grant = granted.map(|reply| (reply.takes(), self.wanted.costs(), self.stamp.clone()));
+        let grant = (reply.takes(), self.wanted.costs(), self.stamp.clone());
         self.lease.finish_request(grant, self.begun, &self.counters);
     }
 }
@@ -48,7 +51,7 @@ impl LeaseRequest {
 impl Drop for LeaseRequest {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.lease.finish_request(None, self.begun, &self.counters);
+            self.lease.abandon_request();
         }
     }
 }

@@ -12,6 +12,10 @@ const MIN_PART: u64 = WHOLE / 24;
 /// Part of the first lease.
 const FIRST_PART: u64 = WHOLE / 8;
 
+/// Number of decisions of one plan within the hold of a lease from which on it is leased. Below it, a lease would save few
+/// calls and could strand quota.
+pub(super) const MIN_DECISIONS: u64 = 16;
+
 /// The part of a node's demand within the time of a lease that one lease covers.
 ///
 /// What a node does not spend is lost, so the part depends on what happened to the last leases. It grows by a 64th with
@@ -26,9 +30,19 @@ impl LeasePart {
         Self(FIRST_PART)
     }
 
+    /// Begins with the largest part, for leases of a fixed size.
+    pub(super) const fn largest() -> Self {
+        Self(MAX_PART)
+    }
+
     /// Returns the amount to request after a node took `recent` within the time of a lease.
     pub(super) const fn of(self, recent: u64) -> u64 {
         recent.saturating_mul(self.0) / WHOLE
+    }
+
+    /// Returns the amount of a lease of at most `max`: less after leases that ended unspent.
+    pub(super) const fn of_fixed(self, max: u64) -> u64 {
+        max.saturating_mul(self.0) / MAX_PART
     }
 
     /// A lease was spent.
@@ -60,5 +74,17 @@ mod tests {
         assert_eq!(part.of(800), 400, "at most half of the demand");
         (0..200).for_each(|_| part.ended(1, 1));
         assert_eq!(part.of(2400), 98);
+    }
+
+    #[test]
+    fn fixed_size_shrinks_after_leases_that_ended_unspent() {
+        let mut part = LeasePart::largest();
+        assert_eq!(part.of_fixed(1000), 1000);
+        part.ended(100, 100);
+        assert_eq!(part.of_fixed(1000), 250);
+        (0..9).for_each(|_| part.ended(100, 100));
+        assert_eq!(part.of_fixed(1000), 82);
+        (0..200).for_each(|_| part.spent());
+        assert_eq!(part.of_fixed(1000), 1000);
     }
 }

@@ -17,6 +17,8 @@ pub struct LeaseStats {
     pub granted: u64,
     /// Total amount that was spent.
     pub spent: u64,
+    /// Total amount that refunds returned to leases. It can be spent again.
+    pub refunded: u64,
     /// Total amount that was not spent before its lease ended.
     pub dropped: u64,
     /// Total number of leases that the store granted.
@@ -34,6 +36,7 @@ pub struct LeaseStats {
 pub(super) struct Counters {
     pub(super) granted: AtomicU64,
     pub(super) spent: AtomicU64,
+    pub(super) refunded: AtomicU64,
     pub(super) dropped: AtomicU64,
     pub(super) grants: AtomicU64,
     pub(super) not_granted: AtomicU64,
@@ -46,6 +49,7 @@ impl Counters {
         LeaseStats {
             granted: total(&self.granted),
             spent: total(&self.spent),
+            refunded: total(&self.refunded),
             dropped: total(&self.dropped),
             grants: total(&self.grants),
             not_granted: total(&self.not_granted),

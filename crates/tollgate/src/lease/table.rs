@@ -12,19 +12,15 @@ use super::demand::DemandSketch;
 use super::epochs::Epochs;
 use super::plan_lease::{PlanLease, Spend};
 use super::request::LeaseRequest;
+use super::sizing::MIN_DECISIONS;
 use super::stats::{Counters, LeaseStats};
 use super::time::LeaseTime;
 use super::wanted::WantedLease;
 use crate::decision::Decision;
-use crate::limit::LeaseSize;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::Timestamp;
 
 const SHARDS: usize = 16;
-
-/// Number of decisions of one plan within the time of a lease from which on `auto` leases. Below it, a lease would save
-/// few calls and could strand quota: the first one covers an eighth of the demand.
-const MIN_DECISIONS: u64 = 16;
 
 /// A plan without a decision for this long is forgotten.
 const IDLE: Duration = Duration::from_secs(5);
@@ -98,7 +94,7 @@ impl LeaseTable {
         let mut shard = self.shard(hash).lock();
         let Some(lease) = shard.leases.find(hash, |lease| lease.matches(plan)) else {
             let decisions = shard.demand.record(hash, now.period(hold));
-            if !is_worth_leasing(plan, decisions) || !self.has_capacity(&mut shard, now) {
+            if decisions < MIN_DECISIONS || !self.has_capacity(&mut shard, now) {
                 return LeaseOutcome::NotLeased;
             }
             let lease = Arc::new(PlanLease::new(plan, hash, hold, decisions, now));
@@ -228,10 +224,4 @@ fn hold_of(plan: &Plan<'_>) -> Option<Duration> {
         hold = Some(hold.map_or(of_take, |hold| hold.min(of_take)));
     }
     hold.filter(|_| plan.permit().is_none())
-}
-
-/// Returns whether this many recent decisions justify a lease.
-fn is_worth_leasing(plan: &Plan<'_>, decisions: u64) -> bool {
-    let is_fixed = |take: &Take<'_>| matches!(take.key().limit().lease(), LeaseSize::Fixed(_));
-    decisions >= MIN_DECISIONS || plan.takes().iter().all(is_fixed)
 }

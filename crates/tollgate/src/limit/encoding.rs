@@ -1,5 +1,5 @@
-//! Binary encoding of limits in snapshots and in stores: the fields of the specification in the order of
-//! [`Letter::fields`].
+//! Binary encoding of limits in snapshots and in stores: a tag, the unit if it is not `requests`, and the fields of the
+//! specification in the order of [`Letter::fields`].
 
 use std::time::Duration;
 
@@ -8,10 +8,13 @@ use super::{Limit, LimitSpec};
 use crate::algorithm::{CalendarUnit, Letter, LimitField};
 use crate::fields::{Fields, put_longs, put_text};
 use crate::time::saturating_micros;
+use crate::unit::Unit;
 
-// First byte of an encoded limit.
+// First byte of an encoded limit. Limits in requests have the tags of versions without units, which can read them.
 const UNNAMED: u8 = 1;
 const NAMED: u8 = 2;
+const UNNAMED_IN_UNIT: u8 = 3;
+const NAMED_IN_UNIT: u8 = 4;
 
 impl Limit {
     /// Encodes the limit's parameters, so that a store can list inline limits, which are in no policy.
@@ -41,7 +44,15 @@ impl Limit {
     }
 
     pub(crate) fn write_spec(&self, out: &mut Vec<u8>) -> Option<()> {
-        out.push(if self.is_named() { NAMED } else { UNNAMED });
+        out.push(match (self.is_named(), self.unit().is_requests()) {
+            (false, true) => UNNAMED,
+            (true, true) => NAMED,
+            (false, false) => UNNAMED_IN_UNIT,
+            (true, false) => NAMED_IN_UNIT,
+        });
+        if !self.unit().is_requests() {
+            put_text(out, self.unit().as_str())?;
+        }
         self.unnamed_spec().save(self.letter(), out)
     }
 
@@ -50,14 +61,18 @@ impl Limit {
         tag: u8,
         fields: &mut Fields<'_>,
     ) -> Option<Self> {
-        let spec = LimitSpec::load(identity.letter, fields)?;
+        let unit = match tag {
+            UNNAMED | NAMED => None,
+            UNNAMED_IN_UNIT | NAMED_IN_UNIT => Some(Unit::new(fields.text()?).ok()?),
+            _ => return None,
+        };
+        let spec = LimitSpec { unit, ..LimitSpec::load(identity.letter, fields)? };
         // A count of 0 would build a block.
         let limit = spec.build().ok().filter(|limit| limit.letter() == identity.letter)?;
         let limit = limit.in_rule(identity.rule).ok()?;
         match tag {
-            NAMED => limit.named(identity.name).ok(),
-            UNNAMED => Some(limit.with_default_name(identity.name.to_owned())),
-            _ => None,
+            NAMED | NAMED_IN_UNIT => limit.named(identity.name).ok(),
+            _ => Some(limit.with_default_name(identity.name.to_owned())),
         }
     }
 }
@@ -72,8 +87,8 @@ impl LimitSpec {
                 LimitField::Align => out.extend(self.align.map(unit_code)),
                 LimitField::Tz => put_text(out, self.tz.as_deref()?)?,
                 LimitField::Ttl => put_longs(out, self.ttl.map(saturating_micros)),
-                // The identity contains the name.
-                LimitField::Name => {}
+                // The tag says whether there is a unit, and the identity contains the name.
+                LimitField::Unit | LimitField::Name => {}
             }
         }
         Some(())
@@ -93,7 +108,7 @@ impl LimitSpec {
                 }
                 LimitField::Tz => spec.tz = Some(fields.text()?.to_owned()),
                 LimitField::Ttl => spec.ttl = Some(Duration::from_micros(fields.long()?)),
-                LimitField::Name => {}
+                LimitField::Unit | LimitField::Name => {}
             }
         }
         Some(spec)
@@ -110,5 +125,43 @@ const fn unit_code(unit: CalendarUnit) -> u8 {
         CalendarUnit::Week => 4,
         CalendarUnit::Month => 5,
         CalendarUnit::Year => 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Quota;
+
+    fn limits() -> [Limit; 2] {
+        let limit = Limit::token_bucket(Quota::per_minute(10).burst(20)).unwrap();
+        [limit.clone().named("n").unwrap(), limit]
+    }
+
+    #[test]
+    fn limits_in_requests_are_encoded_as_before_units() {
+        for (limit, tag) in limits().into_iter().zip([NAMED, UNNAMED]) {
+            let mut bytes = vec![tag];
+            put_longs(&mut bytes, [10, 60_000_000, 20]);
+            assert_eq!(limit.spec_bytes(), bytes);
+            assert_eq!(Limit::from_spec_bytes(&limit.identity(), &bytes), Some(limit));
+        }
+    }
+
+    #[test]
+    fn units_are_kept_and_validated() {
+        for limit in limits() {
+            let limit = limit.in_unit(Unit::new("tokens").unwrap()).unwrap();
+            let bytes = limit.spec_bytes();
+            assert_eq!(Limit::from_spec_bytes(&limit.identity(), &bytes), Some(limit.clone()));
+            let invalid: Vec<u8> =
+                bytes.iter().map(|byte| if *byte == b'k' { b' ' } else { *byte }).collect();
+            assert_eq!(Limit::from_spec_bytes(&limit.identity(), &invalid), None);
+        }
+        let slots = Limit::concurrency(5, Duration::from_secs(1)).unwrap();
+        let mut bytes = vec![UNNAMED_IN_UNIT];
+        put_text(&mut bytes, "tokens").unwrap();
+        bytes.extend(slots.spec_bytes().iter().skip(1));
+        assert_eq!(Limit::from_spec_bytes(&slots.identity(), &bytes), None);
     }
 }

@@ -42,10 +42,10 @@ impl LimitError {
     }
 
     /// The error for a field that a limit of the algorithm does not have, or has only with `align`.
-    pub(super) fn not_supported(field: LimitField, algorithm: Algorithm) -> Self {
+    pub(crate) fn not_supported(field: LimitField, algorithm: Algorithm) -> Self {
         let mut letters = Letter::ALL.into_iter().filter(|letter| letter.has(field));
-        let needs_align =
-            field != LimitField::Align && letters.all(|letter| letter.has(LimitField::Align));
+        let needs_align = !matches!(field, LimitField::Align | LimitField::Unit)
+            && letters.all(|letter| letter.has(LimitField::Align));
         let reason = if needs_align { Reason::NeedsAlign } else { Reason::NotSupported(algorithm) };
         Self { field: Some(field), reason }
     }
@@ -67,6 +67,7 @@ impl LimitError {
             QuotaErrorKind::Period => Some(LimitField::Window),
             QuotaErrorKind::Burst => Some(LimitField::Burst),
             QuotaErrorKind::Name => Some(LimitField::Name),
+            QuotaErrorKind::Unit => Some(LimitField::Unit),
             QuotaErrorKind::TimeZone => Some(LimitField::Tz),
             QuotaErrorKind::Precision | QuotaErrorKind::Rate | QuotaErrorKind::Limits => None,
         };
@@ -89,6 +90,7 @@ impl LimitError {
             | LimitField::Burst
             | LimitField::Align
             | LimitField::Tz
+            | LimitField::Unit
             | LimitField::Name => return None,
         };
         matches!(self.reason, Reason::NotSupported(algorithm) if algorithm.accepts(other))
@@ -109,6 +111,9 @@ impl LimitError {
     pub fn detail(&self) -> String {
         match &self.reason {
             Reason::Missing => "is required".to_owned(),
+            Reason::NotSupported(Algorithm::Block) if self.field == Some(LimitField::Unit) => {
+                "is not supported by a limit of 0".to_owned()
+            }
             Reason::NotSupported(algorithm) => {
                 let accepts =
                     |other: &Algorithm| self.field.is_some_and(|field| other.accepts(field));

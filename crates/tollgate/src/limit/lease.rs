@@ -40,7 +40,7 @@ pub enum LeaseSize {
     /// A part of what the node needed recently for the same keys; less if earlier leases ended unspent. Rarely used keys are
     /// not leased.
     Auto,
-    /// This amount, or less when little is left.
+    /// At most this amount; less when little is left, and after leases that ended unspent. Rarely used keys are not leased.
     Fixed(NonZeroU32),
 }
 

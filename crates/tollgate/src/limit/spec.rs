@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Limit, LimitError};
 use crate::algorithm::{Algorithm, Calendar, CalendarUnit, Letter, LimitField};
+use crate::unit::Unit;
 
 /// Fields of a limit as a user writes them. Policies, requests, overrides and stored limits are all mapped to this
 /// type, and [`build`](Self::build) validates them.
@@ -39,6 +40,8 @@ pub struct LimitSpec {
     pub tz: Option<String>,
     /// Time after which an unreleased slot expires; by default 60 s.
     pub ttl: Option<Duration>,
+    /// Unit that the limit counts; by default `requests`.
+    pub unit: Option<Unit>,
     /// Name of the limit; by default its window.
     pub name: Option<String>,
 }
@@ -67,10 +70,21 @@ impl LimitSpec {
             Some(0) => Limit::block(),
             _ => Limit::of_spec(letter, self).map_err(invalid)?,
         };
+        let limit = self.with_unit(limit)?;
         match &self.name {
             Some(name) => limit.named(name).map_err(invalid),
             None => Ok(limit),
         }
+    }
+
+    /// Returns the limit in the unit of the specification.
+    fn with_unit(&self, limit: Limit) -> Result<Limit, LimitError> {
+        let Some(unit) = &self.unit else { return Ok(limit) };
+        let algorithm = limit.algorithm();
+        if !algorithm.accepts(LimitField::Unit) {
+            return Err(LimitError::not_supported(LimitField::Unit, algorithm));
+        }
+        limit.in_unit(unit.clone()).map_err(|error| LimitError::of_quota(error, false))
     }
 
     fn letter(&self) -> Result<Letter, LimitError> {
@@ -117,6 +131,7 @@ impl LimitSpec {
             LimitField::Align => self.align.is_some(),
             LimitField::Tz => self.tz.is_some(),
             LimitField::Ttl => self.ttl.is_some(),
+            LimitField::Unit => self.unit.is_some(),
             LimitField::Name => self.name.is_some(),
         }
     }
@@ -142,6 +157,7 @@ impl Limit {
             align: calendar.map(Calendar::unit),
             tz: calendar.map(|calendar| calendar.zone().to_owned()),
             ttl: self.ttl(),
+            unit: Some(self.unit()).filter(|unit| !unit.is_requests()).cloned(),
             name: None,
         }
     }

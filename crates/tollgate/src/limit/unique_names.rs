@@ -20,15 +20,21 @@ pub(crate) fn unique_names(limits: Vec<Limit>) -> Result<Vec<Limit>, QuotaError>
         if limit.is_named() {
             return limit;
         }
-        let (mut renamed, mut number) = (limit.clone(), 1);
-        while used.contains(&full_name(&renamed)) {
-            number += 1;
-            renamed = limit.clone().with_default_name(format!("{}#{number}", limit.name()));
-        }
+        let renamed = numbered(&limit, |limit| used.contains(&full_name(limit)));
         used.push(full_name(&renamed));
         renamed
     };
     Ok(limits.into_iter().map(with_unique_name).collect())
+}
+
+/// Numbers an unnamed limit (`60s#2`) until its name is not used.
+pub(crate) fn numbered(limit: &Limit, is_used: impl Fn(&Limit) -> bool) -> Limit {
+    let (mut renamed, mut number) = (limit.clone(), 1);
+    while is_used(&renamed) {
+        number += 1;
+        renamed = limit.clone().with_default_name(format!("{}#{number}", limit.name()));
+    }
+    renamed
 }
 
 /// The error message for two limits with the same name.

@@ -5,6 +5,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
 use super::{Limiter, LimiterError, Observer, Outcome};
+use crate::costs::Costs;
 use crate::decision::OwnedDecision;
 use crate::plan::Verb;
 use crate::query::Query;
@@ -23,9 +24,31 @@ impl<'l, 'q, S: Store, O: Observer> LimiterCall<'l, 'q, S, O> {
         Self { limiter, verb, query }
     }
 
-    /// Sets the cost. The default is that of the query, 1 for facts; 0 only peeks.
+    /// Sets the cost in requests. The default is that of the query, 1 for facts; 0 only peeks.
     pub fn cost(self, cost: u64) -> Self {
-        Self { query: self.query.with_cost(cost), ..self }
+        self.costs(Costs::requests(cost))
+    }
+
+    /// Sets the costs by unit.
+    ///
+    /// ```
+    /// use tollgate::{Costs, Facts, Limiter, MemoryStore, Policy};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let text = "
+    /// version: 1
+    /// rules: [{ name: chat, per: [client], limits: [60/min, { rate: 90000/min, unit: tokens, name: tokens }] }]
+    /// ";
+    /// let policy = Policy::from_yaml("policy.yaml", text, Policy::builtin_limit())?;
+    /// let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let facts = Facts::of([("client", "c1")])?;
+    /// let decision = limiter.check(&facts).costs(Costs::requests(1).and("tokens", 90_001)?).await?;
+    /// assert_eq!((decision.is_allowed(), decision.limit_name()), (false, Some("tokens")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn costs(self, costs: Costs) -> Self {
+        Self { query: self.query.with_costs(costs), ..self }
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use super::{ActivePolicy, Limiter, LimiterError, Observer, Outcome, resolve};
 use crate::decision::Decision;
 use crate::plan::{Plan, Verb};
-use crate::query::QueryView;
+use crate::query::{Query, QueryView};
 use crate::request::{Facts, RequestView};
 use crate::store::{Store, StoreError, StoreErrorKind};
 
@@ -38,8 +38,46 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         (facts, cost): (&Facts<'_>, u64),
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let mut since = self.now();
         let query = QueryView::Request(RequestView::new(facts, cost));
+        self.decide_view_now(policy, verb, query, read)
+    }
+
+    /// Decides a query like [`decide_now`](Self::decide_now).
+    ///
+    /// ```
+    /// use tollgate::{Costs, Facts, Limiter, MemoryStore, Policy, Query, Verb};
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let query = Query::from(Facts::of([("client", "c1")])?);
+    /// let query = query.with_costs(Costs::requests(3).and("tokens", 1800)?);
+    /// let remaining = limiter.with_active_policy(|policy| {
+    ///     limiter.decide_query_now(policy, Verb::Take, &query, |outcome| outcome.decision.remaining())
+    /// })?;
+    /// assert_eq!(remaining, Some(97));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`decide_now`](Self::decide_now).
+    pub fn decide_query_now<T>(
+        &self,
+        policy: &ActivePolicy<O::Handles>,
+        verb: Verb,
+        query: &Query<'_>,
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        self.decide_view_now(policy, verb, query.into(), read)
+    }
+
+    #[inline(always)]
+    fn decide_view_now<T>(
+        &self,
+        policy: &ActivePolicy<O::Handles>,
+        verb: Verb,
+        query: QueryView<'_, '_>,
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        let mut since = self.now();
         let resolved = &resolve(policy, query);
         let mut plan = self.plan(resolved)?;
         let result = self.call_store_now(verb, &mut plan);

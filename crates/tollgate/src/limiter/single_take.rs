@@ -18,7 +18,7 @@ pub struct SingleRequest<'v> {
     pub value: Option<&'v FactValue<'v>>,
     /// The fact `tenant`.
     pub tenant: Option<&'v FactValue<'v>>,
-    /// The cost.
+    /// The cost in requests. A request with costs in other units is decided by `Limiter::decide`.
     pub cost: u64,
 }
 

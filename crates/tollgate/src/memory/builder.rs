@@ -92,6 +92,7 @@ impl<C, H> MemoryStoreBuilder<C, H> {
             untracked: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             next_swept: AtomicUsize::new(0),
+            reservations: Default::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::shard::{LocatedKey, SWEPT_PER_INSERT};
 use super::table::Table;
+use super::take_all::SlotHolder;
 use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State, Verdict};
 use crate::decision::{Decision, Outcome, Status, Statuses};
@@ -30,7 +31,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
                 let (outcome, now) = match plan.permit() {
                     None => self.take_one(&key, cost),
                     Some(permit) => {
-                        let (reply, now) = self.apply_slow(&key, Op::Hold { cost, permit });
+                        let op = Op::Hold { cost, permit, ttl: Duration::MAX };
+                        let (reply, now) = self.apply_slow(&key, op);
                         (Outcome::Reply(reply), now)
                     }
                 };
@@ -38,7 +40,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             }
             takes => {
                 let usual = if plan.permit().is_none() { self.take_plan(takes) } else { None };
-                usual.unwrap_or_else(|| self.take_all(takes, plan.permit()))
+                usual.unwrap_or_else(|| self.take_all(takes, plan.permit().map(SlotHolder::of)))
             }
         }
     }
@@ -78,7 +80,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             return;
         }
         self.sweep_table(&mut table, SWEPT_PER_INSERT, now);
-        if self.reserve() {
+        if self.reserve_space() {
             let mut state = State::Fresh;
             pause(&mut state);
             self.insert(&mut table, &at, state);
@@ -140,7 +142,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             _ if state.is_fresh(now) => true,
             _ => {
                 self.sweep_table(table, SWEPT_PER_INSERT, now);
-                let reserved = self.reserve();
+                let reserved = self.reserve_space();
                 if reserved {
                     self.insert(table, at, state);
                 }

@@ -72,7 +72,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             let table = locked.table(at.location.shard)?;
             let op = Op::Peek { cost: *cost };
             let known = self.step(table, &at, now, op);
-            if known.is_none() && !self.reserve() {
+            if known.is_none() && !self.reserve_space() {
                 peeked.iter().filter(|one| one.is_new).for_each(|_| self.unreserve(1));
                 return None;
             }

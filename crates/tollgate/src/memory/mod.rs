@@ -9,6 +9,7 @@ mod list;
 mod packed;
 mod permits;
 mod registry;
+mod reservations;
 mod shard;
 mod slot;
 mod snapshot;
@@ -29,9 +30,11 @@ pub use snapshot::{SnapshotError, SnapshotErrorKind};
 use crate::decision::{Decision, Permit, Status};
 use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Mode, Plan};
+use crate::reservation::{Draft, FinalCosts, Record, ReservationToken, Reserved, Settled};
 use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::{CalibratedClock, Clock, Timestamp};
 use registry::Registry;
+use reservations::Reservations;
 use shard::Shard;
 
 /// Default hasher of a [`MemoryStore`]: fast, with a random seed.
@@ -120,6 +123,7 @@ pub struct MemoryStore<C = CalibratedClock, H = DefaultHasher> {
     evicted: AtomicU64,
     /// Shard at which the next sweep starts.
     next_swept: AtomicUsize,
+    reservations: Reservations,
 }
 
 /// Omits the keys, which may be secret and numerous.
@@ -223,5 +227,35 @@ impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
         wanted: &WantedLease,
     ) -> Result<Option<LeaseReply>, StoreError> {
         Ok(self.lease(plan, wanted))
+    }
+
+    async fn reserve<'a>(
+        &self,
+        plan: &Plan<'a>,
+        draft: &Draft,
+    ) -> Result<Reserved<'a>, StoreError> {
+        self.reserve(plan, draft)
+    }
+
+    async fn settle(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, StoreError> {
+        Ok(self.settle(token, tenant, finals))
+    }
+
+    async fn adopt_reservation(&self, record: &Record, age: Duration) -> Result<(), StoreError> {
+        self.adopt_reservation(record, age);
+        Ok(())
+    }
+
+    async fn renew_reservation(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.renew_reservation(token, tenant))
     }
 }

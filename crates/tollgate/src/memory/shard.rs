@@ -172,7 +172,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Counts a new key in advance. Returns false if the store is full and sweeping other shards frees
     /// nothing. The caller has already swept the key's own shard.
-    pub(super) fn reserve(&self) -> bool {
+    pub(super) fn reserve_space(&self) -> bool {
         let below_cap = |keys: usize| (keys < self.max_keys).then_some(keys + 1);
         let reserve =
             || self.keys.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below_cap).is_ok();

@@ -132,7 +132,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let location = self.location_in(at, saved.identity, key.subject, &mut text);
         let Some(mut table) = self.lock_one(location.shard) else { return false };
         let is_new = !table.contains(location.hash, &location.lookup, &self.registry);
-        let fits = is_new && self.reserve();
+        let fits = is_new && self.reserve_space();
         if fits {
             let at = (location.hash, &location.lookup);
             let (limit, entries) = (saved.limit.as_ref(), self.registry.read());

@@ -1,6 +1,7 @@
 //! Takes of plans, the general case: evaluates every take with all shards of the plan locked, then applies all or none.
 
 use std::hash::BuildHasher;
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -21,6 +22,20 @@ struct Evaluated<'a, 'n> {
     space: Space,
 }
 
+/// What holds the slots of a plan, and for how long at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SlotHolder {
+    pub(super) permit: PermitId,
+    pub(super) ttl: Duration,
+}
+
+impl SlotHolder {
+    /// A permit that holds slots for the time of their limits.
+    pub(super) const fn of(permit: PermitId) -> Self {
+        Self { permit, ttl: Duration::MAX }
+    }
+}
+
 /// Space for the key of a take in the store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Space {
@@ -37,7 +52,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub(super) fn take_all<'a>(
         &self,
         takes: &[Take<'a>],
-        permit: Option<PermitId>,
+        holder: Option<SlotHolder>,
+    ) -> Decision<'a> {
+        self.take_all_with(takes, holder, |_, _| {})
+    }
+
+    /// As [`take_all`](Self::take_all). Calls `on_taken` with the index and the deficit of each take that is applied.
+    pub(super) fn take_all_with<'a>(
+        &self,
+        takes: &[Take<'a>],
+        holder: Option<SlotHolder>,
+        mut on_taken: impl FnMut(usize, u64),
     ) -> Decision<'a> {
         let mut texts = Texts::default();
         let located = self.locate_all(takes, &mut texts);
@@ -58,9 +83,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
         let passing: SmallVec<[bool; 16]> =
             evaluated.iter().map(|one| passes(one, &evaluated)).collect();
-        for (one, passes) in evaluated.iter_mut().zip(passing) {
+        for (index, (one, passes)) in evaluated.iter_mut().zip(passing).enumerate() {
             if passes {
-                self.commit(&mut locked, one, now, permit);
+                on_taken(index, self.commit(&mut locked, one, now, holder));
             } else if one.space == Space::Reserved {
                 self.unreserve(1);
             }
@@ -88,7 +113,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         if space == Space::Unavailable {
             if !reply.is_allowed() || take.cost() == 0 {
                 space = Space::NotNeeded;
-            } else if self.reserve() {
+            } else if self.reserve_space() {
                 space = Space::Reserved;
             } else {
                 reply = self.at_cap_reply(reply).unwrap_or(reply);
@@ -97,26 +122,31 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Evaluated { take: *take, at, reply, space }
     }
 
+    /// Applies a take. Returns the deficit of its token bucket afterwards.
     fn commit(
         &self,
         locked: &mut Locked<'_>,
         one: &mut Evaluated<'_, '_>,
         now: Timestamp,
-        permit: Option<PermitId>,
-    ) {
-        let Some(table) = locked.table(one.at.location.shard) else { return };
+        holder: Option<SlotHolder>,
+    ) -> u64 {
+        let Some(table) = locked.table(one.at.location.shard) else { return 0 };
         let parameters = one.take.key().limit().parameters();
         let cost = one.take.cost();
-        let op = permit.map_or(Op::Take { cost }, |permit| Op::Hold { cost, permit });
+        let hold = |SlotHolder { permit, ttl }| Op::Hold { cost, permit, ttl };
+        let op = holder.map_or(Op::Take { cost }, hold);
         if let Some(reply) = self.step(table, &one.at, now, op) {
             one.reply = reply;
-            return;
+            let deficit = |state: &mut State| parameters.deficit(state, now);
+            return self.with_state(table, &one.at, deficit).unwrap_or(0);
         }
         let mut state = State::Fresh;
         one.reply = parameters.step(&mut state, now, op);
+        let deficit = parameters.deficit(&state, now);
         if one.space == Space::Reserved {
             self.insert(table, &one.at, state);
         }
+        deficit
     }
 }
 

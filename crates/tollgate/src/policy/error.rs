@@ -276,7 +276,9 @@ impl FieldErrors {
 /// Returns the kind to report for an error from building a limit.
 pub(super) fn kind_of(error: &QuotaError) -> PolicyErrorKind {
     match error.kind() {
-        crate::QuotaErrorKind::Name | crate::QuotaErrorKind::TimeZone => PolicyErrorKind::Value,
+        crate::QuotaErrorKind::Name
+        | crate::QuotaErrorKind::Unit
+        | crate::QuotaErrorKind::TimeZone => PolicyErrorKind::Value,
         _ => PolicyErrorKind::Limit,
     }
 }

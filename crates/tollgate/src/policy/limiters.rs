@@ -69,7 +69,8 @@ impl NamedLimits {
     /// another, and callers wait without a maximum.
     ///
     /// # Errors
-    /// An empty key or one of more than 1024 bytes, or a concurrency limit: a limiter never releases slots.
+    /// An empty key or one of more than 1024 bytes, a concurrency limit (a limiter never releases slots), or a limit
+    /// in another unit than `requests`.
     pub fn new(key: &str, limit: Limit) -> Result<Self, QuotaError> {
         Self::with_limits(key, vec![limit])
     }
@@ -85,6 +86,9 @@ impl NamedLimits {
         }
         if limits.iter().any(|limit| limit.algorithm().holds_slots()) {
             return Err(QuotaError::fixed(QuotaErrorKind::Limits, NO_SLOTS));
+        }
+        if limits.iter().any(|limit| !limit.unit().is_requests()) {
+            return Err(QuotaError::fixed(QuotaErrorKind::Limits, REQUESTS_ONLY));
         }
         let (subject, limits) = Inline::new("", key, limits, 1)?.into_counters();
         let mode = AcquireMode::default();
@@ -214,6 +218,9 @@ impl NamedLimits {
 /// The error for a concurrency limit in a limiter.
 pub(super) const NO_SLOTS: &str =
     "a limiter cannot have a concurrency limit, because it never releases slots; use a rate";
+
+/// The error for a limit in another unit in a limiter.
+pub(super) const REQUESTS_ONLY: &str = "a limiter counts requests only; omit the unit";
 
 #[cfg(test)]
 mod tests {

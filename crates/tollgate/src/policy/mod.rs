@@ -42,6 +42,7 @@ mod overrides;
 mod parse;
 mod path;
 mod policy_plan;
+mod prices;
 mod recycled_subject;
 mod rule;
 mod schema;
@@ -74,6 +75,7 @@ pub use overrides::{
     OverrideLimit, OverrideStorage, Overrides,
 };
 pub use policy_plan::{MatchedRule, PolicyPlan};
+pub use prices::Prices;
 pub use rule::{OnMissingFact, Rule, RuleMode};
 pub use schema::SCHEMA;
 pub use single_limit::SingleLimit;
@@ -121,6 +123,7 @@ pub struct Policy {
     tenant: Box<str>,
     tiers: Tiers,
     facts: Vec<FactSpec>,
+    prices: Prices,
     rules: Vec<Rule>,
     by_name: HashMap<Box<str>, usize, RandomState>,
     default: Rule,
@@ -174,7 +177,7 @@ impl Policy {
     }
 
     fn from_file(file: PolicyFile, version: Box<str>) -> Self {
-        let PolicyFile { tenant, tiers, facts, rules, default, limiters, warnings } = file;
+        let PolicyFile { tenant, tiers, facts, prices, rules, default, limiters, warnings } = file;
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
         let all_rules = || rules.iter().chain([&default]);
@@ -188,6 +191,7 @@ impl Policy {
             tenant,
             tiers,
             facts,
+            prices,
             rules,
             by_name,
             default,
@@ -216,7 +220,7 @@ impl Policy {
     ) -> PolicyPlan<'p> {
         let facts = self.normalized_facts(request.facts);
         if let Some(rule) = self.certain_rule(request) {
-            let matched = MatchedRule::new(rule, &facts, request.cost, overrides);
+            let matched = MatchedRule::new(rule, &facts, request, overrides);
             // If an override has too many limits for one plan, decide by the rule's own.
             if !matched.is_overridden() || matched.fits() {
                 return PolicyPlan::of_one(matched, &self.default);
@@ -248,12 +252,12 @@ impl Policy {
         let rules = self.find_matches(candidates, facts, request.uses_default, |_, _| {});
         if let Some(limit) = request.limit {
             let rule = rules.last().copied().unwrap_or(&self.inline);
-            let matched = MatchedRule::with_limit(rule, facts, request.cost, limit);
+            let matched = MatchedRule::with_limit(rule, facts, request, limit);
             return PolicyPlan::of_one(matched, &self.default);
         }
         let plan_with = |overrides| {
             let matched =
-                rules.iter().map(|rule| MatchedRule::new(rule, facts, request.cost, overrides));
+                rules.iter().map(|rule| MatchedRule::new(rule, facts, request, overrides));
             PolicyPlan::new(matched, &self.default)
         };
         let plan = plan_with(overrides);
@@ -404,6 +408,12 @@ impl Policy {
     #[must_use]
     pub fn fact_spec(&self, fact: &str) -> Option<&FactSpec> {
         self.facts.iter().find(|spec| spec.name().as_str() == fact)
+    }
+
+    /// Returns the formulas that convert a usage to amounts of units; see [`Prices`].
+    #[must_use]
+    pub const fn prices(&self) -> &Prices {
+        &self.prices
     }
 
     /// Returns whether any rule has a [concurrency limit](crate::Limit::concurrency), whose slots must be

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::slice;
 use std::sync::Arc;
 
+use crate::algorithm::LimitField;
+use crate::costs::{OtherCosts, amount_of};
 use crate::limit::Limit;
 use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
+use crate::request::RequestView;
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
@@ -96,6 +99,17 @@ impl<'p> PolicyPlan<'p> {
         Ok(Plan::of_distinct(takes))
     }
 
+    /// Returns what one request costs in each take of the plan, in order: the rule's `cost`, and 1 for other units.
+    pub(crate) fn cost_factors(&self) -> impl Iterator<Item = u64> {
+        let limits = |matched: &'_ MatchedRule<'p>| {
+            let cost = matched.rule.cost;
+            let limits = matched.limits().iter().chain(matched.next());
+            let factor = move |limit: &Limit| if limit.unit().is_requests() { cost } else { 1 };
+            limits.map(factor).collect::<Vec<_>>()
+        };
+        self.matched().iter().flat_map(limits)
+    }
+
     fn len(&self) -> usize {
         self.matched().iter().map(MatchedRule::len).sum()
     }
@@ -128,7 +142,9 @@ impl<'p> PolicyPlan<'p> {
 pub struct MatchedRule<'p> {
     rule: &'p Rule,
     subject: RecycledSubject,
+    /// The cost in requests.
     cost: u64,
+    other_costs: Option<OtherCosts>,
     /// The limits of the client's override, or the request's own limit.
     override_limits: Option<Arc<[Limit]>>,
     /// The request lacks a `per` fact and the rule has `missing: deny`.
@@ -140,28 +156,45 @@ impl<'p> MatchedRule<'p> {
     pub(super) fn new(
         rule: &'p Rule,
         facts: &NormalizedFacts<'_, '_>,
-        cost: u64,
+        request: &RequestView<'_, '_>,
         overrides: Option<&ActiveOverrides>,
     ) -> Self {
         let per = rule.per.iter().map(|fact| facts.counted(fact));
         let subject = RecycledSubject::from_optional(facts.tenant(), per);
-        let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
+        let cost = request.cost.saturating_mul(rule.cost).min(MAX_EXACT);
+        let other_costs = request.other_costs.cloned();
         let is_denied = rule.missing() == OnMissingFact::Deny && rule.missing_fact(facts).is_some();
         let override_limits =
             overrides.and_then(|overrides| overrides.limits(rule, &subject, facts));
-        Self { rule, subject, cost, override_limits, is_denied }
+        let matched = Self { rule, subject, cost, other_costs, override_limits, is_denied };
+        if request.is_in_unit_of_rule { matched.in_own_unit(request) } else { matched }
+    }
+
+    /// Counts the cost of the request in the unit of the limits, if they all count one other unit than requests.
+    #[cold]
+    fn in_own_unit(self, request: &RequestView<'_, '_>) -> Self {
+        let has_unit = |limit: &&Limit| limit.algorithm().accepts(LimitField::Unit);
+        let mut units = self.limits().iter().filter(has_unit).map(Limit::unit);
+        let Some(unit) = units.next().cloned() else { return self };
+        let is_same = units.all(|other| *other == unit);
+        if !is_same || unit.is_requests() || self.other_costs.is_some() {
+            return self;
+        }
+        Self { cost: 0, other_costs: Some(OtherCosts::one(unit, request.cost)), ..self }
     }
 
     /// The rule with the request's own limit in place of its limits.
     pub(super) fn with_limit(
         rule: &'p Rule,
         facts: &NormalizedFacts<'_, '_>,
-        cost: u64,
+        request: &RequestView<'_, '_>,
         limit: &Limit,
     ) -> Self {
         // `in_rule` cannot fail, because the rule name is valid.
         let limit = limit.clone().in_rule(rule.name()).unwrap_or_else(|_| limit.clone());
-        Self { override_limits: Some(Arc::new([limit])), ..Self::new(rule, facts, cost, None) }
+        // The limit counts requests, whatever the unit of the rule is.
+        let request = &RequestView { is_in_unit_of_rule: false, ..*request };
+        Self { override_limits: Some(Arc::new([limit])), ..Self::new(rule, facts, request, None) }
     }
 
     /// Returns the rule.
@@ -176,10 +209,28 @@ impl<'p> MatchedRule<'p> {
         &self.subject
     }
 
-    /// Returns the cost to take from each limit: the request's cost times the rule's `cost`.
+    /// Returns the cost in requests: the request's cost times the rule's `cost`.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
+    }
+
+    /// Returns the amount to take from a limit: that of its unit. The rule's `cost` multiplies requests only.
+    ///
+    /// ```
+    /// use tollgate::{Costs, Facts, Limit, Policy, Quota, Request, Unit};
+    ///
+    /// let policy = Policy::builtin();
+    /// let request = Request::new(Facts::new()).with_costs(Costs::requests(1).and("tokens", 1800)?);
+    /// let planned = policy.plan(&request);
+    /// let tokens = Limit::token_bucket(Quota::per_minute(90_000))?.in_unit(Unit::new("tokens")?)?;
+    /// assert_eq!(planned.matched()[0].cost_of(&tokens), 1800);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn cost_of(&self, limit: &Limit) -> u64 {
+        amount_of(limit, self.cost, self.other_costs.as_ref())
     }
 
     /// Returns the limits that decide: a block named `missing` if the request lacks a `per` fact and the rule
@@ -227,7 +278,7 @@ impl<'p> MatchedRule<'p> {
     }
 
     fn take<'t>(&'t self, limit: &'t Limit) -> Take<'t> {
-        Take::new(Key::new(&self.subject, limit), self.cost)
+        Take::new(Key::new(&self.subject, limit), self.cost_of(limit))
             .with_distribution(self.rule.distribution())
     }
 

@@ -32,6 +32,7 @@ const ACCEPTED_BY_SCHEMA: &[&str] = &[
     "sliding-window-too-large",
     "tier-unknown",
     "tz-unknown",
+    "unit-limiter",
     "window-beyond-u64",
     "window-too-long",
     "window-zero",

@@ -17,7 +17,8 @@ use super::short_subject::ShortSubject;
 /// [`Limiter::single_limit`](crate::Limiter::single_limit).
 ///
 /// Such a policy has an unconditional first rule, or only the default rule. That rule enforces one limit per value of
-/// one fact, has no trial limits and does not deny requests without the fact. The limit is no concurrency limit.
+/// one fact, has no trial limits and does not deny requests without the fact. The limit counts requests, no slots and no
+/// other unit.
 #[derive(Clone, Copy)]
 pub struct SingleLimit<'p> {
     limit: &'p Limit,
@@ -92,7 +93,7 @@ impl Policy {
 pub(super) fn has_single_limit(rule: &Rule) -> bool {
     let (limits, facts) = (&*rule.limits, &*rule.per);
     rule.is_certain()
-        && matches!(limits, [limit] if !limit.algorithm().holds_slots())
+        && matches!(limits, [limit] if !limit.algorithm().holds_slots() && limit.unit().is_requests())
         && matches!(facts, [fact] if fact.meaning() == Meaning::Plain)
         && rule.next.is_empty()
         && rule.mode() == RuleMode::Enforce

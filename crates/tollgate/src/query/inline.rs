@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::costs::{Costs, amount_of};
 use crate::limit::{INLINE_RULE, Limit, unique_names};
 use crate::plan::{Key, MAX_TAKES, Plan, Take};
 use crate::quota::{QuotaError, QuotaErrorKind};
 use crate::subject::Subject;
-use crate::time::MAX_EXACT;
 
 /// A key with its own limits, independent of the policy.
 ///
@@ -26,7 +26,7 @@ use crate::time::MAX_EXACT;
 pub struct Inline {
     subject: Subject,
     limits: InlineLimits,
-    cost: u64,
+    costs: Costs,
 }
 
 /// The validated limits of an [`Inline`] query. A clone is cheap, so a caller whose requests often have the same limits
@@ -61,7 +61,7 @@ impl InlineLimits {
 }
 
 impl Inline {
-    /// Creates a query for `cost` from each limit of `key`. An empty tenant means none.
+    /// Creates a query for a `cost` in requests from each limit of `key`. An empty tenant means none.
     ///
     /// # Errors
     /// As [`InlineLimits::new`].
@@ -74,7 +74,7 @@ impl Inline {
         Ok(Self::with_limits(tenant, key, InlineLimits::new(limits)?, cost))
     }
 
-    /// Creates a query for `cost` from each of these limits of `key`. An empty tenant means none.
+    /// Creates a query for a `cost` in requests from each of these limits of `key`. An empty tenant means none.
     #[must_use]
     pub fn with_limits(
         tenant: impl AsRef<[u8]>,
@@ -83,10 +83,10 @@ impl Inline {
         cost: u64,
     ) -> Self {
         let subject = Subject::in_tenant(tenant, [key.as_ref()]);
-        Self { subject, limits, cost: cost.min(MAX_EXACT) }
+        Self { subject, limits, costs: Costs::requests(cost) }
     }
 
-    /// Replaces the tenant and the key, and keeps limits and cost. An empty tenant means none. Reuses the memory of the
+    /// Replaces the tenant and the key, and keeps limits and costs. An empty tenant means none. Reuses the memory of the
     /// previous key, for callers that decide one query after the other.
     ///
     /// ```
@@ -110,9 +110,34 @@ impl Inline {
         (self.subject, self.limits.0.iter().cloned().collect())
     }
 
-    /// The same query with another cost.
-    pub(super) fn with_cost(self, cost: u64) -> Self {
-        Self { cost: cost.min(MAX_EXACT), ..self }
+    /// The same query with other costs.
+    ///
+    /// ```
+    /// use tollgate::{Costs, Inline, Limit, Limiter, MemoryStore, Policy, Quota, Unit};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let tokens = Limit::token_bucket(Quota::per_minute(90_000))?.in_unit(Unit::new("tokens")?)?;
+    /// let query = Inline::new("", "user:1", vec![tokens], 1)?;
+    /// let decision = limiter.check(query.with_costs(Costs::of([("tokens", 1800)])?)).await?;
+    /// assert_eq!(decision.remaining(), Some(88_200));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_costs(self, costs: Costs) -> Self {
+        Self { costs, ..self }
+    }
+
+    /// The costs.
+    pub(super) const fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    /// The tenant; empty for none.
+    #[cfg(feature = "policy")]
+    pub(super) fn tenant(&self) -> Box<[u8]> {
+        Subject::parse(self.subject.as_str()).map_or_else(Box::default, |parts| parts.tenant.into())
     }
 
     /// The key, in readable form.
@@ -126,7 +151,10 @@ impl Inline {
     }
 
     pub(crate) fn plan(&self) -> Plan<'_> {
-        let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
+        let take = |limit| {
+            let cost = amount_of(limit, self.costs.requests_amount(), self.costs.others());
+            Take::new(Key::new(&self.subject, limit), cost)
+        };
         Plan::of_distinct(self.limits.0.iter().map(take))
     }
 }

@@ -4,6 +4,7 @@ mod inline;
 
 pub use inline::{Inline, InlineLimits};
 
+use crate::costs::Costs;
 #[cfg(feature = "policy")]
 use crate::request::RequestView;
 use crate::request::{Facts, Request};
@@ -32,12 +33,28 @@ pub enum Query<'a> {
 }
 
 impl Query<'_> {
-    /// The same query with another cost; 0 only peeks. A cost above a limit's capacity never passes.
+    /// The same query with another cost in requests, and 0 of every other unit; 0 only peeks. A cost above a limit's
+    /// capacity never passes.
     #[must_use]
     pub fn with_cost(self, cost: u64) -> Self {
+        self.with_costs(Costs::requests(cost))
+    }
+
+    /// The same query with other costs.
+    ///
+    /// ```
+    /// use tollgate::{Costs, Facts, Query};
+    ///
+    /// let query = Query::from(Facts::of([("client", "c1")])?);
+    /// let query = query.with_costs(Costs::of([("tokens", 1800), ("requests", 1)])?);
+    /// assert!(matches!(query, Query::ByPolicy(request) if !request.costs().is_zero()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_costs(self, costs: Costs) -> Self {
         match self {
-            Self::ByPolicy(request) => Self::ByPolicy(request.with_cost(cost)),
-            Self::Inline(inline) => Self::Inline(inline.with_cost(cost)),
+            Self::ByPolicy(request) => Self::ByPolicy(request.with_costs(costs)),
+            Self::Inline(inline) => Self::Inline(inline.with_costs(costs)),
         }
     }
 
@@ -48,6 +65,26 @@ impl Query<'_> {
         match self {
             Self::ByPolicy(request) => Self::ByPolicy(request.without_default_limit()),
             Self::Inline(inline) => Self::Inline(inline),
+        }
+    }
+
+    /// The costs.
+    #[must_use]
+    pub const fn costs(&self) -> &Costs {
+        match self {
+            Self::ByPolicy(request) => request.costs(),
+            Self::Inline(inline) => inline.costs(),
+        }
+    }
+
+    /// The tenant of the request, else that of its policy; empty for none.
+    #[cfg(feature = "policy")]
+    pub(crate) fn tenant(&self, of_policy: &str) -> Box<[u8]> {
+        match self {
+            Self::ByPolicy(request) => {
+                request.facts().get("tenant").unwrap_or(of_policy.as_bytes()).into()
+            }
+            Self::Inline(inline) => inline.tenant(),
         }
     }
 

@@ -37,6 +37,8 @@ pub enum QuotaErrorKind {
     Precision,
     /// A name is empty, too long, a duplicate, or has a character outside `[A-Za-z0-9._-]`.
     Name,
+    /// The name of a unit is invalid, or the limit counts slots or nothing, so that it has no unit.
+    Unit,
     /// The time zone is not in the IANA database.
     TimeZone,
     /// The text is not a rate such as `10/min`.

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::policy_name::{PolicyName, enforced};
+use super::provider_headers;
 use crate::decision::{Decision, Status};
 use crate::time::{Timestamp, rounding};
 
@@ -14,7 +15,7 @@ const MAX_FIELD_INTEGER: u64 = 999_999_999_999_999;
 /// Clients support different styles, so styles can be combined; only [`XUnix`](Self::XUnix) and
 /// [`XDelta`](Self::XDelta) use the same header names and exclude each other.
 ///
-/// All figures are those of the [deciding](Decision::deciding) limit. The limit shown for a token bucket is its
+/// Except in [`Provider`](Self::Provider), all figures are those of the [deciding](Decision::deciding) limit. The limit shown for a token bucket is its
 /// burst, so that the remaining amount never exceeds it. A node's share in degraded mode is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -29,6 +30,10 @@ pub enum HeaderStyle {
     /// `RateLimit-Policy` with every enforced limit and `RateLimit` with the deciding one: the structured
     /// fields of the eleventh IETF draft. Integers are clamped to fifteen digits.
     Draft11,
+    /// `X-RateLimit-Limit-Requests`, `-Remaining-Requests` and `-Reset-Requests` (from now, such as `6m0s`), as LLM
+    /// providers send them, and the same for `Tokens`. Of several limits of a unit, the one with the least remaining, then
+    /// with the longest reset; a concurrency limit only if the unit has no other. Limits of other units are not shown.
+    Provider,
 }
 
 /// Value of a header. Integers are unformatted, so that the caller can format them without allocation.
@@ -58,7 +63,8 @@ impl fmt::Display for FieldValue {
 
 impl HeaderStyle {
     /// All styles.
-    pub const ALL: [Self; 4] = [Self::XUnix, Self::XDelta, Self::Draft6, Self::Draft11];
+    pub const ALL: [Self; 5] =
+        [Self::XUnix, Self::XDelta, Self::Draft6, Self::Draft11, Self::Provider];
 
     /// Name of the style in settings.
     #[must_use]
@@ -68,6 +74,7 @@ impl HeaderStyle {
             Self::XDelta => "x-delta",
             Self::Draft6 => "draft6",
             Self::Draft11 => "draft11",
+            Self::Provider => "provider",
         }
     }
 
@@ -99,11 +106,13 @@ impl HeaderStyle {
             }
             Self::Draft6 => &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"],
             Self::Draft11 => &["ratelimit-policy", "ratelimit"],
+            Self::Provider => &provider_headers::NAMES,
         }
     }
 
-    /// Calls `put` with each header name and value; not at all if no limit applies. Only
-    /// [`Draft11`](Self::Draft11) allocates.
+    /// Calls `put` with each header name and value; not at all if no limit applies. Names are those of
+    /// [`fields`](Self::fields) in this order; [`Provider`](Self::Provider) omits units without a limit. Only
+    /// [`Draft11`](Self::Draft11) and `Provider` allocate.
     ///
     /// ```
     /// use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
@@ -134,12 +143,15 @@ impl HeaderStyle {
             return;
         }
         let statuses = decision.statuses();
+        if self == Self::Provider {
+            return provider_headers::write(statuses, put);
+        }
         put("ratelimit-policy", FieldValue::Text(policies(statuses)));
         put("ratelimit", FieldValue::Text(service_limit(statuses, deciding)));
     }
 
     /// Returns the values of the [fields](Self::fields) of a style whose values are numbers: limit, remaining, reset.
-    /// `None` for [`Draft11`](Self::Draft11), and if no limit applies.
+    /// `None` for [`Draft11`](Self::Draft11) and [`Provider`](Self::Provider), and if no limit applies.
     ///
     /// ```
     /// use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
@@ -176,12 +188,13 @@ impl HeaderStyle {
             Self::XUnix => Some(figures(rounding::unix_seconds(at + deciding.reset_after()))),
             Self::XDelta => Some(figures(delta())),
             Self::Draft6 => Some(figures(delta()).map(clamp_integer)),
-            Self::Draft11 => None,
+            Self::Draft11 | Self::Provider => None,
         }
     }
 }
 
-/// Formats every enforced limit as `"name";q=capacity;w=seconds`. A limit without a window has no `w`.
+/// Formats every enforced limit as `"name";q=capacity;w=seconds`. A limit without a window has no `w`, and one in another
+/// unit than `requests` has `qu="unit"`. The name of a unit needs no escaping.
 fn policies(statuses: &[Status<'_>]) -> String {
     let mut list = String::new();
     for status in enforced(statuses) {
@@ -191,6 +204,9 @@ fn policies(statuses: &[Status<'_>]) -> String {
         let (name, limit) = (PolicyName::new(statuses, status), status.limit());
         // Writing to a string cannot fail.
         let _ = write!(list, "\"{name}\";q={}", clamp_integer(limit.capacity()));
+        if !limit.unit().is_requests() {
+            let _ = write!(list, ";qu=\"{}\"", limit.unit());
+        }
         if !limit.window().is_zero() {
             let _ = write!(list, ";w={}", rounding::seconds(limit.window()));
         }

@@ -2,6 +2,7 @@
 
 mod headers;
 mod policy_name;
+mod provider_headers;
 mod refusal;
 
 pub use headers::{FieldValue, HeaderStyle};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::decision::{Decision, Permit, Status};
 use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Plan};
+use crate::reservation::{Draft, FinalCosts, Record, ReservationToken, Reserved, Settled};
 use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::Timestamp;
 
@@ -52,6 +53,8 @@ impl fmt::Debug for DynStore {
 }
 
 type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+type SettleResult = Result<Option<Settled>, StoreError>;
+type RenewResult = Result<Option<Timestamp>, StoreError>;
 type LeaseResult = Result<Option<LeaseReply>, StoreError>;
 
 /// Declares the object-safe twin of [`Store`], its implementation for every store, and the way back.
@@ -69,6 +72,27 @@ macro_rules! object_safe {
                 plan: &'f Plan<'a>,
                 wanted: &'f WantedLease,
             ) -> BoxFuture<'f, LeaseResult>;
+
+            fn reserve<'f, 'a: 'f>(
+                &'f self,
+                plan: &'f Plan<'a>,
+                draft: &'f Draft,
+            ) -> BoxFuture<'f, Result<Reserved<'a>, StoreError>>;
+
+            fn settle<'f>(
+                &'f self,
+                token: &'f ReservationToken,
+                tenant: Option<&'f [u8]>,
+                finals: &'f FinalCosts,
+            ) -> BoxFuture<'f, SettleResult>;
+
+            fn renew_reservation<'f>(
+                &'f self,
+                token: &'f ReservationToken,
+                tenant: Option<&'f [u8]>,
+            ) -> BoxFuture<'f, RenewResult>;
+
+            fn reservation_hint(&self, plan: &Plan<'_>) -> u32;
 
             fn maintain(&self) -> BoxFuture<'_, ()>;
         }
@@ -90,6 +114,35 @@ macro_rules! object_safe {
                 Box::pin(Store::lease(self, plan, wanted))
             }
 
+            fn reserve<'f, 'a: 'f>(
+                &'f self,
+                plan: &'f Plan<'a>,
+                draft: &'f Draft,
+            ) -> BoxFuture<'f, Result<Reserved<'a>, StoreError>> {
+                Box::pin(Store::reserve(self, plan, draft))
+            }
+
+            fn settle<'f>(
+                &'f self,
+                token: &'f ReservationToken,
+                tenant: Option<&'f [u8]>,
+                finals: &'f FinalCosts,
+            ) -> BoxFuture<'f, SettleResult> {
+                Box::pin(Store::settle(self, token, tenant, finals))
+            }
+
+            fn renew_reservation<'f>(
+                &'f self,
+                token: &'f ReservationToken,
+                tenant: Option<&'f [u8]>,
+            ) -> BoxFuture<'f, RenewResult> {
+                Box::pin(Store::renew_reservation(self, token, tenant))
+            }
+
+            fn reservation_hint(&self, plan: &Plan<'_>) -> u32 {
+                Store::reservation_hint(self, plan)
+            }
+
             fn maintain(&self) -> BoxFuture<'_, ()> {
                 Box::pin(Store::maintain(self))
             }
@@ -106,6 +159,35 @@ macro_rules! object_safe {
 
             async fn lease(&self, plan: &Plan<'_>, wanted: &WantedLease) -> LeaseResult {
                 self.0.lease(plan, wanted).await
+            }
+
+            async fn reserve<'a>(
+                &self,
+                plan: &Plan<'a>,
+                draft: &Draft,
+            ) -> Result<Reserved<'a>, StoreError> {
+                self.0.reserve(plan, draft).await
+            }
+
+            async fn settle(
+                &self,
+                token: &ReservationToken,
+                tenant: Option<&[u8]>,
+                finals: &FinalCosts,
+            ) -> SettleResult {
+                self.0.settle(token, tenant, finals).await
+            }
+
+            async fn renew_reservation(
+                &self,
+                token: &ReservationToken,
+                tenant: Option<&[u8]>,
+            ) -> RenewResult {
+                self.0.renew_reservation(token, tenant).await
+            }
+
+            fn reservation_hint(&self, plan: &Plan<'_>) -> u32 {
+                self.0.reservation_hint(plan)
             }
 
             async fn maintain(&self) {
@@ -126,4 +208,5 @@ object_safe! {
     renew(&permit: Permit) -> Result<Option<Timestamp>, StoreError>;
     stats<'a>(&key: Key<'a>) -> Result<Status<'a>, StoreError>;
     list(&listing: Listing) -> Result<Page, StoreError>;
+    adopt_reservation(&record: Record, age: Duration) -> Result<(), StoreError>;
 }

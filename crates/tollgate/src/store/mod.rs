@@ -15,6 +15,7 @@ pub use listing::{Cursor, ListedKey, Listing, Page};
 use crate::decision::{Decision, Permit, Status};
 use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Plan};
+use crate::reservation::{Draft, FinalCosts, Record, ReservationToken, Reserved, Settled};
 use crate::time::Timestamp;
 
 /// Decides plans and keeps the counters.
@@ -123,6 +124,55 @@ pub trait Store: Send + Sync {
         ready(Ok(None))
     }
 
+    /// Takes the plan, as [`take`](Self::take) does, and keeps a record of it, in one call. If a record has the place of
+    /// the draft's token, returns it and takes nothing. The record ends with the time to live and the longest window
+    /// of the plan. By default, a store has no reservations.
+    fn reserve<'a>(
+        &self,
+        _plan: &Plan<'a>,
+        _draft: &Draft,
+    ) -> impl Future<Output = Result<Reserved<'a>, StoreError>> + Send {
+        ready(Err(StoreError::without_reservations()))
+    }
+
+    /// Settles the reservation of a token, once: gives back what was not used, takes what was used more, and releases
+    /// its slots. A repeated settlement changes nothing and returns the first outcome. Returns `None` if no record
+    /// has the token, or it is of another tenant.
+    fn settle(
+        &self,
+        _token: &ReservationToken,
+        _tenant: Option<&[u8]>,
+        _finals: &FinalCosts,
+    ) -> impl Future<Output = Result<Option<Settled>, StoreError>> + Send {
+        ready(Err(StoreError::without_reservations()))
+    }
+
+    /// Extends a reservation and its slots by its time to live from now. Returns the new expiry, or `None` if the
+    /// reservation is unknown, settled, or has lost a slot.
+    fn renew_reservation(
+        &self,
+        _token: &ReservationToken,
+        _tenant: Option<&[u8]>,
+    ) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send {
+        ready(Err(StoreError::without_reservations()))
+    }
+
+    /// Keeps the record of a reservation that another store has granted `age` ago and whose takes this store has counted
+    /// meanwhile, so that it can be settled here. No effect if there is a record in its place.
+    fn adopt_reservation(
+        &self,
+        _record: &Record,
+        _age: Duration,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        ready(Err(StoreError::without_reservations()))
+    }
+
+    /// Returns the hint that the token of a reservation needs, so that this store finds its record; see
+    /// [`ReservationToken::with_hint`].
+    fn reservation_hint(&self, _plan: &Plan<'_>) -> u32 {
+        0
+    }
+
     /// Does the store's periodic work, such as probing a lost store. Call it about once a second. Does nothing
     /// for stores that need none.
     fn maintain(&self) -> impl Future<Output = ()> + Send {
@@ -184,6 +234,38 @@ macro_rules! forward {
             ) -> Result<Option<LeaseReply>, StoreError> {
                 S::lease(self, plan, wanted).await
             }
+            async fn reserve<'a>(
+                &self,
+                plan: &Plan<'a>,
+                draft: &Draft,
+            ) -> Result<Reserved<'a>, StoreError> {
+                S::reserve(self, plan, draft).await
+            }
+            async fn settle(
+                &self,
+                token: &ReservationToken,
+                tenant: Option<&[u8]>,
+                finals: &FinalCosts,
+            ) -> Result<Option<Settled>, StoreError> {
+                S::settle(self, token, tenant, finals).await
+            }
+            async fn renew_reservation(
+                &self,
+                token: &ReservationToken,
+                tenant: Option<&[u8]>,
+            ) -> Result<Option<Timestamp>, StoreError> {
+                S::renew_reservation(self, token, tenant).await
+            }
+            async fn adopt_reservation(
+                &self,
+                record: &Record,
+                age: Duration,
+            ) -> Result<(), StoreError> {
+                S::adopt_reservation(self, record, age).await
+            }
+            fn reservation_hint(&self, plan: &Plan<'_>) -> u32 {
+                S::reservation_hint(self, plan)
+            }
             async fn maintain(&self) {
                 S::maintain(self).await;
             }
@@ -228,12 +310,18 @@ pub enum StoreErrorKind {
     Incompatible,
     /// The cursor was not issued by this store.
     Cursor,
+    /// The store does not have this operation.
+    Unsupported,
 }
 
 impl StoreError {
     /// Creates an error. The message is shown to operators and must contain no secret.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
+    }
+
+    fn without_reservations() -> Self {
+        Self::new(StoreErrorKind::Unsupported, "this store has no reservations")
     }
 
     /// Adds the underlying error.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tollgate::algorithm::{CalendarUnit, Letter};
 use tollgate::{
     Algorithm, Key, Limit, LimitField, LimitSpec, ManualClock, Override, OverrideLimit, Policy,
-    Quota, Subject,
+    Quota, Subject, Unit,
 };
 use tollgate_testkit::answer::Operation;
 use tollgate_testkit::oracle::Oracle;
@@ -28,7 +28,7 @@ fn spec_of(letter: Letter) -> LimitSpec {
             LimitField::Align => spec.align = Some(CalendarUnit::Day),
             LimitField::Tz => spec.tz = Some("Europe/Zurich".to_owned()),
             LimitField::Ttl => spec.ttl = Some(Duration::from_secs(30)),
-            LimitField::Name => panic!("every limit can have a name"),
+            LimitField::Unit | LimitField::Name => panic!("not among the fields of a letter"),
         }
     }
     spec
@@ -64,7 +64,7 @@ fn specification_rejects_every_field_that_a_limit_does_not_have() {
                 LimitField::Burst => spec.burst = Some(1),
                 LimitField::Tz => spec.tz = Some("UTC".to_owned()),
                 LimitField::Ttl => spec.ttl = Some(Duration::from_secs(7)),
-                LimitField::Count | LimitField::Align | LimitField::Name => {}
+                LimitField::Count | LimitField::Align | LimitField::Unit | LimitField::Name => {}
             }
             let error = spec.build().unwrap_err();
             assert_eq!(error.field(), Some(field), "{letter:?} {error}");
@@ -80,6 +80,29 @@ fn specification_rejects_every_field_that_a_limit_does_not_have() {
             assert_eq!(spec.build().unwrap_err().field(), Some(*field), "{letter:?}");
         }
     }
+}
+
+#[test]
+fn a_unit_is_a_field_of_every_limit_that_counts_amounts() {
+    for letter in Letter::ALL {
+        let spec = LimitSpec { unit: Some(Unit::new("tokens").unwrap()), ..spec_of(letter) };
+        let owner = match letter {
+            Letter::Block => "a limit of 0",
+            Letter::Concurrency => "concurrency",
+            _ => {
+                let limit = spec.build().unwrap();
+                assert_eq!((limit.unit().as_str(), limit.spec()), ("tokens", spec));
+                assert_eq!(limit.identity(), limit_of(letter).identity());
+                continue;
+            }
+        };
+        let error = spec.build().unwrap_err();
+        assert_eq!(error.field(), Some(LimitField::Unit), "{letter:?}");
+        assert_eq!(error.to_string(), format!("unit is not supported by {owner}"));
+    }
+    let spec = LimitSpec { count: Some(0), ..LimitSpec::rate(1, Duration::from_secs(60)) };
+    let error = LimitSpec { unit: Some(Unit::requests()), ..spec }.build().unwrap_err();
+    assert_eq!(error.to_string(), "unit is not supported by a limit of 0");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{
-    Key, Limit, LocalLimiter, Plan, PlanErrorKind, Quota, QuotaError, QuotaErrorKind, Subject, Take,
+    Key, Limit, LocalLimiter, Plan, PlanErrorKind, Quota, QuotaError, QuotaErrorKind, Subject,
+    Take, Unit,
 };
 
 #[track_caller]
@@ -107,6 +108,27 @@ fn rejects_invalid_names() {
         assert!(limit().in_rule(name).is_err());
     }
     assert!(limit().named(&"x".repeat(64)).is_ok());
+}
+
+#[test]
+fn rejects_invalid_units() {
+    for name in ["", "input tokens", "ü", &"x".repeat(65)] {
+        let error = Unit::new(name).unwrap_err();
+        assert_eq!(error.kind(), QuotaErrorKind::Unit);
+        assert!(
+            error.to_string().ends_with("use 1 to 64 characters of A-Z a-z 0-9 . _ -"),
+            "{error}"
+        );
+    }
+    let slots = Limit::concurrency(1, Duration::from_secs(1)).unwrap();
+    for limit in [slots, Limit::block()] {
+        assert!(limit.clone().in_unit(Unit::requests()).is_ok());
+        assert_error(
+            limit.in_unit(Unit::new("tokens").unwrap()),
+            QuotaErrorKind::Unit,
+            "a concurrency limit or a limit of 0 has no unit",
+        );
+    }
 }
 
 #[test]

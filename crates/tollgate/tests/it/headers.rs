@@ -7,7 +7,7 @@ use allocation_counter::measure;
 use tollgate::algorithm::{CalendarUnit, Reply};
 use tollgate::{
     Decision, FieldValue, HeaderStyle, Limit, LocalLimiter, ManualClock, Mode, Quota, Status,
-    Timestamp, Verdict,
+    Timestamp, Unit, Verdict,
 };
 
 fn headers(style: HeaderStyle, decision: &Decision<'_>) -> Vec<String> {
@@ -33,11 +33,16 @@ fn every_style_has_limit_remaining_and_reset() {
     let limiter = LocalLimiter::builder().limit(limit).clock(clock).build().unwrap();
     // Five are taken: full again in 30 s, at a time with half a second.
     let decision = limiter.take_n("k", 5);
-    let expected: [&[&str]; 4] = [
+    let expected: [&[&str]; 5] = [
         &["x-ratelimit-limit: 10", "x-ratelimit-remaining: 5", "x-ratelimit-reset: 1702199995"],
         &["x-ratelimit-limit: 10", "x-ratelimit-remaining: 5", "x-ratelimit-reset: 30"],
         &["ratelimit-limit: 10", "ratelimit-remaining: 5", "ratelimit-reset: 30"],
         &["ratelimit-policy: \"60s\";q=10;w=60", "ratelimit: \"60s\";r=5;t=30"],
+        &[
+            "x-ratelimit-limit-requests: 10",
+            "x-ratelimit-remaining-requests: 5",
+            "x-ratelimit-reset-requests: 30s",
+        ],
     ];
     for (style, expected) in HeaderStyle::ALL.into_iter().zip(expected) {
         assert_eq!(headers(style, &decision), expected);
@@ -51,8 +56,32 @@ fn style_names_and_header_names_match_the_output() {
         assert_eq!(HeaderStyle::named(style.as_str()), Some(style));
         let mut written = Vec::new();
         style.write(&limiter.take("k"), |name, _| written.push(name));
-        assert_eq!(written, style.fields());
+        // No limit counts tokens.
+        let fields = style.fields().iter().filter(|name| !name.ends_with("-tokens"));
+        assert_eq!(written, fields.copied().collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn provider_headers_describe_the_limit_with_the_least_remaining() {
+    let limits = ["few", "many", "shadow"].map(bucket);
+    let of = |limit, mode, remaining, reset| {
+        Status::new(limit, mode, Reply::new(Verdict::Allow, remaining, Duration::from_secs(reset)))
+    };
+    let statuses = [
+        of(&limits[1], Mode::Enforce, 4, 3600),
+        of(&limits[0], Mode::Enforce, 3, 61),
+        of(&limits[2], Mode::Shadow { group: 0 }, 1, 1),
+    ];
+    let decision = Decision::new(Timestamp::EPOCH, statuses);
+    assert_eq!(
+        headers(HeaderStyle::Provider, &decision),
+        [
+            "x-ratelimit-limit-requests: 10",
+            "x-ratelimit-remaining-requests: 3",
+            "x-ratelimit-reset-requests: 1m1s"
+        ]
+    );
 }
 
 #[test]
@@ -92,6 +121,16 @@ fn windows_round_up_and_months_have_31_days() {
             "ratelimit-policy: \"1500ms\";q=5;w=2,\"month\";q=9;w=2678400",
             "ratelimit: \"1500ms\";r=5;t=0"
         ]
+    );
+}
+
+#[test]
+fn other_units_than_requests_are_named() {
+    let tokens = bucket("user").in_unit(Unit::new("tokens").unwrap()).unwrap();
+    let decision = Decision::new(Timestamp::EPOCH, [full(&tokens)]);
+    assert_eq!(
+        headers(HeaderStyle::Draft11, &decision),
+        ["ratelimit-policy: \"60s\";q=10;qu=\"tokens\";w=60", "ratelimit: \"60s\";r=10;t=0"]
     );
 }
 

@@ -34,6 +34,8 @@ mod local;
 mod operations;
 mod rates;
 mod refusals;
+mod reservation_streams;
+mod reservations;
 mod simulation;
 mod snapshot_validation;
 mod snapshots;

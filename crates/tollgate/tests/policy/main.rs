@@ -21,3 +21,4 @@ mod overrides;
 mod own_limits;
 mod planning;
 mod subjects;
+mod units;

@@ -280,3 +280,26 @@ fn warns_about_too_many_facts() {
     assert_eq!(rules(30).warnings(), [""; 0]);
     assert!(rules(31).warnings()[0].contains("33 facts"), "{:?}", rules(31).warnings());
 }
+
+/// A size of leases that has no effect is reported with its reason, but not where leases cannot be expected.
+#[test]
+fn leases_without_effect_are_warned_about() {
+    let warnings = |defaults: &str, rule: &str| {
+        let text =
+            format!("version: 1\ndefaults: {{ {defaults} }}\nrules:\n  - {{ name: a, {rule} }}\n");
+        let policy = Policy::from_yaml("test", &text, Policy::builtin_limit()).unwrap();
+        policy.warnings().join("\n")
+    };
+    let too_small = "rule a, limit 60s: the limit is too small for leases of 100; the store decides every request";
+    assert_eq!(warnings("limit: 1000/min", "limits: [{ rate: 50/min, lease: 100 }]"), too_small);
+    let short = warnings("limit: 1000/min", "limits: [{ rate: 100000/s, lease: 10 }]");
+    assert!(
+        short.contains("the window is too short, or the limit too small, for leases"),
+        "{short}"
+    );
+    let default = warnings("limit: 50/min, lease: 100", "limits: [1000/min]");
+    assert!(default.starts_with("rule default, limit "), "{default}");
+    for rule in ["limits: [{ concurrency: 50, ttl: 10s }]", "limits: [0/min]"] {
+        assert_eq!(warnings("limit: 1000/min, lease: 100", rule), "", "{rule}");
+    }
+}

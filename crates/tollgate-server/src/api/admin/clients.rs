@@ -46,6 +46,9 @@ struct Counter {
     key: String,
     rule: String,
     name: String,
+    /// What the limit counts.
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
+    unit: String,
     #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     count: u64,
@@ -83,6 +86,7 @@ async fn stats(context: &NodeContext, client: &Client) -> Result<Stats, ApiError
             key: subject.key().into_owned(),
             rule: limit.rule().to_owned(),
             name: limit.name().to_owned(),
+            unit: limit.unit().to_string(),
             algorithm: limit.algorithm().as_str(),
             count: status.count(),
             remaining: status.remaining(),

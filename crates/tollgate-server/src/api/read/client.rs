@@ -67,6 +67,9 @@ struct Counter {
     name: String,
     /// The limit as in a policy, such as `10/min`.
     limit_text: String,
+    /// What the limit counts.
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
+    unit: String,
     #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     #[cfg_attr(test, schemars(with = "names::Mode"))]
@@ -168,6 +171,7 @@ async fn counters(
             rule: limit.rule().to_owned(),
             name: limit.name().to_owned(),
             limit_text: limit.to_string(),
+            unit: limit.unit().to_string(),
             algorithm: limit.algorithm().as_str(),
             mode: mode(active, limit),
             overridden: is_overridden,

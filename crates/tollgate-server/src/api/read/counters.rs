@@ -41,6 +41,9 @@ pub(crate) struct BlocksPage {
 struct Counter {
     #[serde(flatten)]
     key: CounterKey,
+    /// What the limit counts.
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
+    unit: String,
     #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     count: u64,
@@ -60,7 +63,10 @@ struct Block {
     key: CounterKey,
     /// The limit as in a policy, such as `10/min`.
     limit_text: String,
-    /// When a request of cost 1 passes again; null if it never does.
+    /// What the limit counts.
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
+    unit: String,
+    /// When a request that costs 1 of the unit passes again; null if it never does.
     #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     blocked_until: Option<String>,
     reason: String,
@@ -129,6 +135,7 @@ async fn counter(
     let status = context.backend().stats_in(&key, counted_by).await?;
     Ok(Counter {
         key: CounterKey::new(context, &found, counted_by),
+        unit: found.limit.unit().to_string(),
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
@@ -150,7 +157,9 @@ async fn block(
     if is_shadow {
         return Ok(None);
     }
-    let cost = rule.map_or(1, Rule::cost);
+    // The cost of a rule multiplies requests only.
+    let is_multiplied = limit.unit().is_requests();
+    let cost = rule.filter(|_| is_multiplied).map_or(1, Rule::cost);
     let Ok(plan) = Plan::new([Take::new(Key::new(&found.subject, limit), cost)]) else {
         return Ok(None);
     };
@@ -161,7 +170,13 @@ async fn block(
     let blocked_until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
     let reason = reason(&decision, limit, cost);
     let key = CounterKey::new(context, &found, counted_by);
-    Ok(Some(Block { key, limit_text: limit.to_string(), blocked_until, reason }))
+    Ok(Some(Block {
+        key,
+        limit_text: limit.to_string(),
+        unit: limit.unit().to_string(),
+        blocked_until,
+        reason,
+    }))
 }
 
 fn reason(decision: &Decision<'_>, limit: &Limit, cost: u64) -> String {
@@ -171,7 +186,11 @@ fn reason(decision: &Decision<'_>, limit: &Limit, cost: u64) -> String {
         Some(millis) => format!("retry in {millis} ms"),
         None => format!("cost {cost} exceeds the limit"),
     };
-    format!("rule {rule}, limit {name}: {count} of {capacity} used, {retry}")
+    let unit = match limit.unit() {
+        unit if unit.is_requests() => String::new(),
+        unit => format!(" {unit}"),
+    };
+    format!("rule {rule}, limit {name}: {count} of {capacity}{unit} used, {retry}")
 }
 
 impl CounterKey {

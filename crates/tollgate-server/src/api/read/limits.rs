@@ -70,6 +70,9 @@ struct Condition<'a> {
 #[cfg_attr(test, schemars(rename = "RuleLimit"))]
 struct LimitView<'a> {
     name: &'a str,
+    /// What the limit counts.
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
+    unit: &'a str,
     #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     #[serde(flatten)]
@@ -138,6 +141,7 @@ impl<'a> LimitView<'a> {
     fn new(limit: &'a Limit) -> Self {
         Self {
             name: limit.name(),
+            unit: limit.unit().as_str(),
             algorithm: limit.algorithm().as_str(),
             numbers: LimitNumbers::of(limit),
         }

@@ -7,7 +7,7 @@ use tollgate::Outcome;
 
 use super::super::reply::Reply;
 use super::date::Date;
-use crate::wire::decision::{PermitText, write_decision};
+use crate::wire::decision::{HandleText, write_decision};
 
 /// The head of a decision up to the length of its body.
 const DECISION_HEAD: &[u8] =
@@ -43,7 +43,7 @@ impl Answers {
         bytes.extend_from_slice(LENGTH_ROOM);
         end_head(bytes, self.date.at(now));
         let body_start = bytes.len();
-        write_decision(bytes, outcome, PermitText::Full);
+        write_decision(bytes, outcome, HandleText::Permit);
         let mut digits = itoa::Buffer::new();
         let length = digits.format(bytes.len() - body_start).as_bytes();
         let room = length_start..length_start + LENGTH_ROOM.len();

@@ -163,6 +163,9 @@ pub(super) struct Node<'a> {
     silent: bool,
     /// Start of the node's loss of its store, in milliseconds since the Unix epoch.
     lost_since: Option<u64>,
+    /// Leases that the node holds, and checks per second decided from leases.
+    leases: Option<u64>,
+    leased: Thousandths,
 }
 
 /// Identity and state of a node, from the directory.
@@ -200,6 +203,8 @@ impl<'a> Node<'a> {
             last_seen: crate::wire::time::rfc3339(identity.last_seen),
             silent: identity.is_silent,
             lost_since: status.and_then(|status| status.lost_since),
+            leases: status.and_then(|status| status.leases),
+            leased: Thousandths(rate.leased),
         }
     }
 }

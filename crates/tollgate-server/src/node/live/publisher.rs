@@ -30,7 +30,7 @@ struct Publisher {
 pub(crate) async fn run(context: Arc<NodeContext>, mut shutdown: StageWaiter) {
     let mut publisher = Publisher {
         directory: context.backend().redis().map(RedisStore::directory),
-        counted: CounterSnapshot::of(context.metrics()),
+        counted: CounterSnapshot::of(&context),
         fleet: None,
     };
     let mut next = Instant::now() + SECOND;
@@ -48,7 +48,7 @@ pub(crate) async fn run(context: Arc<NodeContext>, mut shutdown: StageWaiter) {
 
 impl Publisher {
     async fn publish(&mut self, context: &NodeContext) {
-        let now = CounterSnapshot::of(context.metrics());
+        let now = CounterSnapshot::of(context);
         let active = context.limiter().active_policy();
         let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
         let report = now.since(&mem::replace(&mut self.counted, now.clone()), on_trial);

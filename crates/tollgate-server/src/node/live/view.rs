@@ -30,6 +30,8 @@ struct RecentReport {
     tally: Tally,
     /// Requests by front end.
     requests: BTreeMap<String, u64>,
+    /// Checks decided from a lease.
+    leased: u64,
 }
 
 impl RecentReport {
@@ -48,6 +50,8 @@ pub(super) struct Rate {
     pub(super) refused: u64,
     pub(super) degraded: u64,
     pub(super) errors: u64,
+    /// Checks decided from a lease; 0 in the rate of a second, which has no such count.
+    pub(super) leased: u64,
     /// All counts in the window, for the latency quantiles.
     pub(super) tally: Tally,
 }
@@ -60,6 +64,7 @@ impl Rate {
             refused: tally.refused(),
             degraded: tally.degraded(),
             errors: tally.errors(),
+            leased: 0,
             tally,
         }
     }
@@ -80,6 +85,7 @@ impl View {
             span: report.span_ms.max(1),
             tally: report.tally,
             requests: report.requests.clone(),
+            leased: report.leased,
         };
         match self.recent.get_mut(node) {
             Some(reports) => reports.push_back(recent),
@@ -108,10 +114,11 @@ impl View {
     /// Returns a node's average rate; `None` without reports in the window.
     pub(super) fn rate(&self, node: &str, now: Timestamp) -> Option<Rate> {
         let start = self.window_start(now);
-        let (mut tally, mut covered) = (Tally::default(), 0_u64);
+        let (mut tally, mut leased, mut covered) = (Tally::default(), 0_u64, 0_u64);
         for report in self.recent.get(node)? {
             let slice = report.slice_after(start);
             tally = tally.plus(&report.tally.slice(slice));
+            leased = leased.saturating_add(slice.apply(report.leased));
             covered = covered.saturating_add(slice.length());
         }
         let per_second = |count| per_second(count, covered);
@@ -120,6 +127,7 @@ impl View {
             refused: per_second(tally.refused()),
             degraded: per_second(tally.degraded()),
             errors: per_second(tally.errors()),
+            leased: per_second(leased),
             tally,
         })
     }
@@ -132,6 +140,7 @@ impl View {
             refused: sum.refused.saturating_add(rate.refused),
             degraded: sum.degraded.saturating_add(rate.degraded),
             errors: sum.errors.saturating_add(rate.errors),
+            leased: sum.leased.saturating_add(rate.leased),
             tally: sum.tally.plus(&rate.tally),
         })
     }
@@ -198,10 +207,10 @@ mod tests {
     fn rates_are_per_node_and_in_total() {
         let mut view = View::default();
         view.add("a", at(1000), &report(1000, 10, 0));
-        view.add("a", at(2000), &report(1000, 30, 2));
+        view.add("a", at(2000), &NodeReport { leased: 28, ..report(1000, 30, 2) });
         view.add("b", at(2000), &report(500, 5, 0));
         let rate = view.rate("a", at(2000)).expect("node a has reported");
-        assert_eq!((rate.allowed, rate.refused), (20 * SCALE, SCALE));
+        assert_eq!((rate.allowed, rate.refused, rate.leased), (20 * SCALE, SCALE, 14 * SCALE));
         assert_eq!(view.total(at(2000)).allowed, 30 * SCALE);
         assert!(view.rate("c", at(2000)).is_none());
     }

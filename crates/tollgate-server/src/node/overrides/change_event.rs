@@ -1,6 +1,6 @@
 //! Admin changes as events.
 
-use tollgate::{Override, RateText};
+use tollgate::{Override, RateText, Unit};
 
 use super::change::{Action, Change};
 use crate::events::EventKind;
@@ -49,10 +49,10 @@ fn in_one_line(text: &str) -> String {
 
 /// Returns the limits of an override and the rule that it applies to, to follow the client.
 fn limits(new: &Override) -> String {
-    let limits = new
-        .limits()
-        .iter()
-        .map(|limit| RateText { count: limit.count, window: limit.window }.to_string());
+    let limits = new.limits().iter().map(|limit| {
+        let unit = limit.unit.as_ref().map_or("requests", Unit::as_str);
+        RateText { count: limit.count, window: limit.window, unit }.to_string()
+    });
     let limits = limits.collect::<Vec<_>>().join(", ");
     format!(": {limits}{}", in_rule(new))
 }

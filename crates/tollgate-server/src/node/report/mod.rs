@@ -21,7 +21,7 @@ pub(crate) use node_status::NodeStatus;
 pub(crate) use refused_keys::{RefusedKey, RefusedKeys, add_up_refused, merge_refused};
 pub(crate) use reporter::Reporter;
 
-use crate::metrics::{Metrics, RuleTally, Tally};
+use crate::metrics::{RuleTally, Tally};
 use crate::node::NodeContext;
 
 /// Maximum number of rules in one report.
@@ -48,6 +48,15 @@ pub(crate) struct NodeReport {
     /// Requests by front end, without those that had none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) requests: BTreeMap<String, u64>,
+    /// Checks decided from a lease.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) leased: u64,
+}
+
+/// Reports without leases do not contain the figure.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// All counts since the start, at one time.
@@ -57,12 +66,21 @@ pub(crate) struct CounterSnapshot {
     tally: Tally,
     rules: BTreeMap<String, RuleTally>,
     requests: BTreeMap<&'static str, u64>,
+    leased: u64,
 }
 
 impl CounterSnapshot {
-    pub(crate) fn of(metrics: &Metrics) -> Self {
+    pub(crate) fn of(context: &NodeContext) -> Self {
+        let metrics = context.metrics();
         let (tally, rules) = metrics.tally();
-        Self { at: Instant::now(), tally, rules, requests: metrics.front_ends().requests() }
+        let leases = context.backend().lease_stats().unwrap_or_default();
+        Self {
+            at: Instant::now(),
+            tally,
+            rules,
+            requests: metrics.front_ends().requests(),
+            leased: leases.decisions,
+        }
     }
 
     /// Returns the counts since an earlier snapshot.
@@ -80,6 +98,7 @@ impl CounterSnapshot {
             tally: self.tally.since(&earlier.tally),
             rules: limit_rules(reported.map(|(rule, tally)| (rule.clone(), tally)).collect()),
             requests: self.requests_since(earlier),
+            leased: self.leased.saturating_sub(earlier.leased),
         }
     }
 
@@ -129,7 +148,7 @@ mod tests {
         };
         let rules =
             rules.iter().map(|(rule, figures)| ((*rule).to_owned(), tally(figures))).collect();
-        CounterSnapshot { at, tally: Tally::default(), rules, requests: BTreeMap::new() }
+        CounterSnapshot { at, tally: Tally::default(), rules, requests: BTreeMap::new(), leased: 0 }
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub(crate) struct NodeStatus {
     /// Start of the loss of the store, in milliseconds since the Unix epoch.
     #[serde(default)]
     pub(crate) lost_since: Option<u64>,
+    /// Leases that the node holds; `None` with the memory store.
+    #[serde(default)]
+    pub(crate) leases: Option<u64>,
     /// The keys refused most often in the last minutes.
     #[serde(default)]
     pub(crate) refused: Vec<RefusedKey>,
@@ -35,6 +38,7 @@ impl NodeStatus {
             breaker,
             warning,
             lost_since: context.metrics().store().loss().map(|loss| loss.since.as_micros() / 1000),
+            leases: context.backend().lease_stats().map(|leases| leases.held),
             refused: context.refused().top(),
         }
     }

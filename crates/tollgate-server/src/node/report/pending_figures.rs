@@ -93,7 +93,7 @@ mod tests {
         let mut figures = [0; 18];
         figures[0] = allowed;
         let tally: Tally = serde_json::from_value(serde_json::json!(figures)).expect("18 figures");
-        CounterSnapshot { at, tally, rules: BTreeMap::new(), requests: BTreeMap::new() }
+        CounterSnapshot { at, tally, rules: BTreeMap::new(), requests: BTreeMap::new(), leased: 0 }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Reporter {
             interval: settings.redis.report,
             membership,
             events: QueuedEvents::default(),
-            figures: PendingFigures::new(CounterSnapshot::of(context.metrics())),
+            figures: PendingFigures::new(CounterSnapshot::of(context)),
             next_figures: Instant::now(),
         })
     }
@@ -92,7 +92,7 @@ impl Reporter {
         let state = is_due.then(|| serde_json::to_string(&NodeStatus::of(context)).ok()).flatten();
         let active = context.limiter().active_policy();
         let figures = state.as_deref().and_then(|state| {
-            let now = CounterSnapshot::of(context.metrics());
+            let now = CounterSnapshot::of(context);
             let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
             let state_lifetime = figures_interval * STATUS_LIFETIME_INTERVALS;
             let now = (now, self.membership.redis_time());

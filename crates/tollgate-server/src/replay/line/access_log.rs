@@ -1,7 +1,7 @@
 //! Common and combined log format, also with a last field for X-Forwarded-For.
 
 use super::payload::{FactNames, Payload};
-use super::{LineError, forwarded, time};
+use super::{LineError, cost_field, forwarded, time};
 
 /// Splits a text after the first `byte`.
 fn split(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
@@ -32,12 +32,15 @@ pub(super) fn parse(line: &[u8], names: &FactNames, facts: &mut Payload) -> Resu
     let (date, rest) = split(rest, b']').ok_or("the line has no date in brackets")?;
     let at = time::access_log(date)?;
     let (request, rest) = quoted(rest).ok_or("the line has no request in quotes")?;
-    let rest = status_and_bytes(rest).ok_or("the line has no status after the request")?;
+    let (size, rest) = status_and_size(rest).ok_or("the line has no status after the request")?;
     let (agent, forwarded) = combined(rest)?;
     let client = forwarded.and_then(forwarded::client).unwrap_or(ip);
     facts.put(FactNames::IP, client)?;
     let (method, target) = request_line(request).ok_or(NO_REQUEST)?;
     facts.put_request(method, target)?;
+    for (index, _) in names.iter().filter(|(_, name)| cost_field::unit(name).is_some()) {
+        facts.put(index, cost_field::amount(size)?.unwrap_or_default())?;
+    }
     if let Some(index) = names.index("user")
         && user.trim_ascii() != b"-"
     {
@@ -53,14 +56,15 @@ pub(super) fn parse(line: &[u8], names: &FactNames, facts: &mut Payload) -> Resu
 
 pub(super) const NO_REQUEST: LineError = "the request is not METHOD PATH PROTOCOL";
 
-fn status_and_bytes(text: &[u8]) -> Option<&[u8]> {
+/// Splits the status and the size of the response from the rest of a line. Returns the size and the rest.
+fn status_and_size(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b" ")?;
     let (status, rest) = text.split_at_checked(3)?;
     let rest = rest.strip_prefix(b" ")?;
     let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-    let (bytes, rest) = rest.split_at_checked(end)?;
+    let (size, rest) = rest.split_at_checked(end)?;
     let is_number = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
-    (is_number(status) && (bytes == b"-" || is_number(bytes))).then_some(rest)
+    (is_number(status) && (size == b"-" || is_number(size))).then_some((size, rest))
 }
 
 /// User agent, and addresses of X-Forwarded-For.

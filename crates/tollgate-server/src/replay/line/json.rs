@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::payload::{FactNames, MAX_NAMES, Payload};
-use super::{LineError, access_log, forwarded, time};
+use super::{CostField, LineError, access_log, cost_field, forwarded, time};
 
 /// Number of values that a line can supply: the facts, and the three below.
 const SLOTS: usize = MAX_NAMES + 3;
@@ -33,30 +33,37 @@ pub(crate) struct JsonFields {
     /// Field, slot, and rank: of several fields for one slot, the lowest rank counts.
     fields: Vec<(String, usize, u8)>,
     has_renamed: bool,
+    costs: Vec<CostField>,
 }
 
 impl JsonFields {
-    /// Returns the fields for these facts. `renamed` has pairs of fact and field, which replace the usual names.
-    pub(crate) fn new(names: FactNames, renamed: &[(String, String)]) -> Self {
+    /// Returns the fields for these facts and costs. `renamed` has pairs of fact and field, which replace the usual names.
+    pub(crate) fn new(names: FactNames, renamed: &[(String, String)], costs: &[CostField]) -> Self {
         let facts = names.iter().map(|(index, name)| (name.to_owned(), usize::from(index)));
         let others = [("time", TIME), ("forwarded", FORWARDED), ("request", REQUEST)];
         let slots: Vec<(String, usize)> =
             facts.chain(others.map(|(name, slot)| (name.to_owned(), slot))).collect();
         let mut fields = Vec::new();
         for (name, slot) in slots {
-            let given = renamed.iter().find(|(fact, _)| *fact == name);
-            match given {
-                Some((_, field)) => fields.push((field.clone(), slot, 0)),
+            let given = renamed.iter().find(|(fact, _)| *fact == name).map(|(_, field)| field);
+            let of_cost = costs.iter().find(|cost| cost.name() == name).map(|cost| &cost.field);
+            match given.or(of_cost) {
+                Some(field) => fields.push((field.clone(), slot, 0)),
                 None => fields
                     .extend(usual_fields(&name).zip(0..).map(|(field, rank)| (field, slot, rank))),
             }
         }
-        Self { names, fields, has_renamed: !renamed.is_empty() }
+        Self { names, fields, has_renamed: !renamed.is_empty(), costs: costs.to_vec() }
     }
 
     /// Returns whether the command line names fields.
     pub(crate) const fn has_renamed(&self) -> bool {
         self.has_renamed
+    }
+
+    /// Returns whether a cost is in a field that access logs do not have.
+    pub(crate) fn has_costs_of_json(&self) -> bool {
+        self.costs.iter().any(|cost| cost.field != cost_field::SIZE)
     }
 
     pub(super) const fn names(&self) -> &FactNames {
@@ -127,8 +134,13 @@ pub(super) fn parse(
         None => "the field `path` is missing; name it with --field path=NAME",
     })?;
     facts.put_request(method.unwrap_or_default(), path)?;
-    for (index, _) in fields.names.iter().skip(3) {
-        match slot(usize::from(index)) {
+    for (index, name) in fields.names.iter().skip(3) {
+        let value = slot(usize::from(index));
+        if cost_field::unit(name).is_some() {
+            put_cost(index, value, facts)?;
+            continue;
+        }
+        match value {
             Some(Scalar::Text(text)) if text != "-" => facts.put(index, text.as_bytes())?,
             Some(Scalar::Whole(number)) => {
                 facts.put(index, itoa::Buffer::new().format(*number).as_bytes())?;
@@ -137,6 +149,18 @@ pub(super) fn parse(
         }
     }
     Ok(at)
+}
+
+/// Adds a cost. Without a value it is 0.
+fn put_cost(index: u8, value: Option<&Scalar<'_>>, facts: &mut Payload) -> Result<(), LineError> {
+    let mut digits = itoa::Buffer::new();
+    let text = match value {
+        None => return Ok(()),
+        Some(Scalar::Text(text)) => text.as_bytes(),
+        Some(Scalar::Whole(number)) => digits.format(*number).as_bytes(),
+        Some(Scalar::Negative | Scalar::Float(_)) => return Err(cost_field::INVALID),
+    };
+    facts.put(index, cost_field::amount(text)?.unwrap_or_default())
 }
 
 impl Scalar<'_> {

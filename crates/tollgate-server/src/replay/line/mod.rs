@@ -1,11 +1,14 @@
 //! Log lines: formats, their detection, and the facts of a line.
 
 mod access_log;
+mod cost_field;
 mod forwarded;
 mod json;
 mod payload;
 mod time;
 
+pub(crate) use cost_field::CostField;
+pub(super) use cost_field::unit as unit_of_cost;
 pub(super) use json::JsonFields;
 pub(super) use payload::{FactNames, Payload};
 

@@ -92,6 +92,13 @@ impl<'f> LogFile<'f> {
                 "{name}: --field names the fields of JSON logs, but this is an access log; remove --field"
             )));
         }
+        if !had_format && self.format == Some(Format::AccessLog) && self.fields.has_costs_of_json()
+        {
+            let name = &self.input.name;
+            return Err(ReplayError::new(format!(
+                "{name}: the only cost in an access log is the response size; use --cost-field UNIT=size"
+            )));
+        }
         match parsed {
             Ok(at) if self.reorder.add(at, self.facts.bytes()) => {}
             Ok(_) => {

@@ -34,7 +34,7 @@ pub(crate) fn suggest(
     paths: &[PathBuf],
     fields: &[(String, String)],
 ) -> Result<SuggestedPolicy, ReplayError> {
-    let logs = Logs::new(paths, &["client"], fields)?;
+    let logs = Logs::new(paths, &["client"], fields, &[])?;
     if !logs.can_repeat() {
         logs.check_readable()?;
         return Err(ReplayError::new(
@@ -42,7 +42,7 @@ pub(crate) fn suggest(
         ));
     }
     let mut routes = Routes::default();
-    let read = logs.read("find routes", |_, facts| {
+    let read = logs.read("find routes", |_, facts, _| {
         routes.add(facts.get("path").unwrap_or_default());
     })?;
     let routes = routes.into_rules();
@@ -56,7 +56,7 @@ pub(crate) fn suggest(
             .map_err(|error| ReplayError::new(format!("internal error: {error}")))?;
     let mut curves = Curves::new(&policy, first_values);
     let mut peaks: Vec<Peaks> = routes.iter().map(|_| Peaks::default()).collect();
-    logs.read("try limits", |at, facts| {
+    logs.read("try limits", |at, facts, _| {
         let planned = policy.plan(&Request::new(facts));
         curves.take(at, &planned);
         for matched in planned.matched() {

@@ -363,6 +363,68 @@ fn byte_order_mark_is_no_part_of_the_first_line() {
     }
 }
 
+const BYTES: &str = "\
+version: 1
+rules: [{ name: files, limits: [1000/min, { rate: 100/min, unit: bytes, name: bytes }] }]
+";
+
+fn refused_by_bytes(log: &str, fields: &[&str]) -> Value {
+    let (report, _) = replay_json(&Scratch::new(), BYTES, log, fields);
+    let rules = report["rules"].as_array().unwrap();
+    let of_bytes = rules.iter().find(|rule| rule["limit_name"] == "bytes").unwrap();
+    of_bytes["refused"].clone()
+}
+
+#[test]
+fn costs_by_unit_are_read_from_fields() {
+    let size = ["--cost-field", "bytes=size"];
+    let logs: String =
+        (0..20).map(|second| format!("{}\n", common(second, "192.0.2.1", "/a"))).collect();
+    assert_eq!(refused_by_bytes(&logs, &[]), 0, "0 bytes");
+    assert_eq!(refused_by_bytes(&logs, &size), 12, "12 bytes each");
+    assert_eq!(refused_by_bytes(&logs.replace(" 12\n", " -\n"), &size), 0);
+    let line = |second: u64, sent: &str| {
+        let at = START + second;
+        format!(r#"{{"time":{at},"ip":"192.0.2.1","path":"/a","sent":{sent}}}"#)
+    };
+    let sent = ["--cost-field", "bytes=sent"];
+    let json = |sent: &str| format!("{}\n{}\n", line(0, sent), line(1, sent));
+    assert_eq!(refused_by_bytes(&json("60"), &sent), 1);
+    assert_eq!(refused_by_bytes(&json("\"60\""), &sent), 1, "a text, as nginx writes it");
+    assert_eq!(refused_by_bytes(&json("null"), &sent), 0);
+    let (report, ended) =
+        replay_json(&Scratch::new(), BYTES, &(json("60") + &line(2, "-1")), &sent);
+    assert_eq!((&report["requests"], &report["skipped_lines"]), (&json!(2), &json!(1)));
+    assert!(ended.stderr.contains("a cost is not an integer from 0 to"), "{}", ended.stderr);
+    let suggested = report["suggested"].as_array().unwrap();
+    let of_bytes = suggested.iter().find(|limit| limit["limit_name"] == "bytes").unwrap();
+    assert_eq!(of_bytes["unit"], "bytes");
+    let smallest = of_bytes["refuses_1_percent"].as_u64().unwrap();
+    assert!((120..=125).contains(&smallest), "two requests of 60 bytes: {smallest}");
+}
+
+#[test]
+fn cost_fields_that_cannot_be_read_have_clear_messages() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", BYTES);
+    let log = scratch.write("access.log", &common(0, "192.0.2.1", "/a"));
+    for (fields, error) in [
+        (
+            &["bytes=sent"][..],
+            "the only cost in an access log is the response size; use --cost-field UNIT=size",
+        ),
+        (&["bytes=size", "bytes=size"], "--cost-field names the unit bytes twice"),
+        (&["bytes"], "must be UNIT=FIELD, such as bytes=body_bytes_sent"),
+        (&["a b=size"], "invalid unit"),
+    ] {
+        let fields = fields.iter().flat_map(|field| ["--cost-field", field]);
+        let args: Vec<&str> =
+            ["replay", "--policy", &policy, &log].into_iter().chain(fields).collect();
+        let ended = run(&args);
+        assert!(ended.code == 2 && ended.stderr.contains(error), "{error}: {}", ended.stderr);
+    }
+}
+
 #[test]
 fn negative_times_and_fields_of_access_logs_have_clear_messages() {
     let scratch = Scratch::new();

@@ -25,6 +25,7 @@ fn command(name: &str, environment: &[(&str, &str)]) -> Command {
     command
         .env_remove("REDIS_URL")
         .env_remove("PORT")
+        .env_remove("UPSTREAM_URL")
         .env_remove("ADMIN_TOKEN")
         .envs(environment.iter().copied());
     command.stdin(Stdio::null());

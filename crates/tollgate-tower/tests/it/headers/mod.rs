@@ -10,11 +10,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tollgate::{
-    Decision, FieldValue, HeaderStyle, Key, LocalLimiter, LocalLimiterBuilder, ManualClock,
-    MemoryStore, Mode, Plan, Status, Subject, Take, Timestamp,
+    Algorithm, Decision, FieldValue, HeaderStyle, Key, LocalLimiter, LocalLimiterBuilder,
+    ManualClock, MemoryStore, Mode, Plan, Status, Subject, Take, Timestamp,
 };
 
-use parsers::{item, number, policies};
+use parsers::{go_duration, item, number, policies};
 use strategies::{cost, limit, step};
 
 /// Largest integer of a structured field.
@@ -86,11 +86,34 @@ fn assert_structured(decision: &Decision<'_>, deciding: &Status<'_>) {
     assert_eq!(current.numbers(["r", "t"]), expected);
 }
 
+/// Every limit counts requests. Concurrency limits are shown only if there is no other.
+fn assert_provider(decision: &Decision<'_>) {
+    let headers = header(HeaderStyle::Provider, decision);
+    let enforced = decision.statuses().iter().filter(|status| status.mode() == Mode::Enforce);
+    let (slots, rates): (Vec<_>, Vec<_>) =
+        enforced.partition(|status| status.limit().algorithm() == Algorithm::Concurrency);
+    let shown = if rates.is_empty() { slots } else { rates };
+    let figures = shown.iter().map(|status: &&Status<'_>| {
+        let reset = seconds(status.reset_after().as_micros());
+        (status.remaining(), std::cmp::Reverse(reset), status.limit().capacity())
+    });
+    let shown = ["limit", "remaining"]
+        .map(|name| number(&headers, &format!("x-ratelimit-{name}-requests")));
+    let reset = go_duration(&headers, "x-ratelimit-reset-requests");
+    let (remaining, std::cmp::Reverse(longest), _) = figures.clone().min().unwrap();
+    assert_eq!((shown[1], reset), (remaining, longest));
+    assert!(
+        figures.clone().any(|figures| figures == (remaining, std::cmp::Reverse(reset), shown[0]))
+    );
+    assert_eq!(headers.len(), 3);
+}
+
 fn assert_headers(decision: &Decision<'_>) {
     match decision.deciding() {
         Some(deciding) => {
             assert_numbers(decision, deciding);
             assert_structured(decision, deciding);
+            assert_provider(decision);
         }
         None => assert!(HeaderStyle::ALL.iter().all(|style| header(*style, decision).is_empty())),
     }

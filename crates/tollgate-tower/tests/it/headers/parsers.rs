@@ -67,3 +67,23 @@ pub(crate) fn number(headers: &HeaderMap, name: &str) -> u64 {
     assert!(text.bytes().all(|byte| byte.is_ascii_digit()), "{text}");
     text.parse().unwrap()
 }
+
+/// Parses a time as Go's `time.ParseDuration` does, to seconds.
+pub(crate) fn go_duration(headers: &HeaderMap, name: &str) -> u64 {
+    let (mut seconds, mut rest) = (0, text(headers, name));
+    assert!(!rest.is_empty());
+    while !rest.is_empty() {
+        let digits = rest.find(|char: char| !char.is_ascii_digit()).unwrap();
+        let (number, after) = rest.split_at(digits);
+        let (unit, after) = after.split_at(1);
+        let factor = match unit {
+            "h" => 3600,
+            "m" => 60,
+            "s" => 1,
+            _ => panic!("unknown unit {unit:?}"),
+        };
+        seconds += number.parse::<u64>().unwrap() * factor;
+        rest = after;
+    }
+    seconds
+}

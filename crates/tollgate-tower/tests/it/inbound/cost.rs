@@ -12,9 +12,14 @@ use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt;
-use tollgate_tower::{CountedResponses, RateLimitLayerBuilder};
+use tollgate::{Costs, HeaderStyle, Limiter};
+use tollgate_tower::{
+    CountedResponses, Header, RateLimitLayer, RateLimitLayerBuilder, RequestHead,
+};
 use tower::util::BoxCloneSyncService;
-use tower::{Layer, service_fn};
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::inbound::delayed_store::DelayedStore;
 
 use crate::inbound::fixture::{
     Served, Store, get, hello, layer_by_client, policy, send, send_unread, served, single_limit,
@@ -102,6 +107,63 @@ async fn refund_equals_the_cost_taken() {
     assert_eq!(remaining(&service, get("/", "c1")).await, Some(6));
     status.store(404, Ordering::Relaxed);
     assert_eq!(remaining(&service, get("/", "c1")).await, Some(6));
+}
+
+const UNITS: &str = "  - { name: api, limits: [10/min, { rate: 100/min, unit: bytes, name: bytes }, { concurrency: 5 }] }";
+
+/// The path is the number of bytes of a request, such as `/30`.
+fn by_unit(request: &RequestHead<'_>) -> Costs {
+    let bytes = request.uri.path().trim_start_matches('/').parse().unwrap();
+    Costs::of([("bytes", bytes)]).unwrap()
+}
+
+#[tokio::test]
+async fn costs_by_unit_are_taken_and_refunded() {
+    let (builder, _) = layer_by_client(policy(UNITS));
+    let builder = builder
+        .header_styles([HeaderStyle::Draft11])
+        .costs(by_unit)
+        .count_responses_if(|response| response.status != 404);
+    let (service, status) = with_status(builder);
+    let send = async |path: &str| send(&service, get(path, "c1")).await;
+    let taken = send("/96").await;
+    assert_eq!(
+        taken.header("ratelimit-policy"),
+        Some("\"60s\";q=10;w=60,\"bytes\";q=100;qu=\"bytes\";w=60,\"concurrency\";q=5")
+    );
+    assert_eq!(taken.header("ratelimit"), Some("\"bytes\";r=4;t=60"));
+    status.store(404, Ordering::Relaxed);
+    assert_eq!(send("/4").await.header("ratelimit"), Some("\"bytes\";r=4;t=60"), "refunded");
+    assert_eq!(send("/5").await.status, 429);
+    assert_eq!(send("/0").await.status, 404, "costs nothing");
+}
+
+#[tokio::test]
+async fn costs_by_unit_are_taken_from_a_store_with_delay() {
+    let store = DelayedStore::default();
+    store.release_all();
+    let limiter = Limiter::new(store, policy(UNITS));
+    let client = Header::from_static("x-client-id");
+    let layer = RateLimitLayer::builder(limiter).fact("client", client).costs(by_unit).build();
+    let service = layer.layer(service_fn(async |_: Request<Body>| {
+        Ok::<_, Infallible>(Response::new(Body::empty()))
+    }));
+    let status =
+        async |path: &str| service.clone().oneshot(get(path, "c1")).await.unwrap().status();
+    assert_eq!(
+        (status("/100").await, status("/1").await),
+        (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS)
+    );
+}
+
+#[tokio::test]
+async fn costs_by_unit_of_a_single_limit_in_requests_are_its_requests() {
+    let (builder, _) = layer_by_client(single_limit("10/min"));
+    let service = hello(builder.costs(by_unit));
+    assert_eq!(remaining(&service, get("/30", "c1")).await, Some(10));
+    let (builder, _) = layer_by_client(single_limit("{ rate: 100/min, unit: bytes }"));
+    let service = hello(builder.costs(by_unit));
+    assert_eq!(remaining(&service, get("/30", "c1")).await, Some(70));
 }
 
 /// A body of unknown length.

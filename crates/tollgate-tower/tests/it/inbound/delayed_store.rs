@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tollgate::reservation::{Draft, FinalCosts, ReservationToken, Reserved, Settled};
 use tollgate::{
     Decision, Key, Listing, MemoryStore, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
@@ -91,6 +92,25 @@ impl Store for DelayedStore {
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         let reply = self.store.list(listing).await?;
+        self.delayed(reply).await
+    }
+
+    async fn reserve<'a>(
+        &self,
+        plan: &Plan<'a>,
+        draft: &Draft,
+    ) -> Result<Reserved<'a>, StoreError> {
+        let reply = self.store.reserve(plan, draft).await?;
+        self.delayed(reply).await
+    }
+
+    async fn settle(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, StoreError> {
+        let reply = self.store.settle(token, tenant, finals).await?;
         self.delayed(reply).await
     }
 }

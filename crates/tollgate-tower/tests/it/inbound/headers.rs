@@ -56,6 +56,26 @@ async fn x_delta_reset_is_seconds_from_now() {
 }
 
 #[tokio::test]
+async fn provider_style_names_the_unit() {
+    let (builder, _) = layer_by_client(ten_per_minute());
+    let service = hello(builder.header_styles([HeaderStyle::Provider]).expose_headers());
+    for reset in ["6s", "12s"] {
+        let response = send(&service, get("/", "c1")).await;
+        assert_eq!(response.header("x-ratelimit-limit-requests"), Some("10"));
+        assert_eq!(response.header("x-ratelimit-reset-requests"), Some(reset));
+        assert_eq!(response.header("x-ratelimit-limit-tokens"), None);
+        let exposed = response.header("access-control-expose-headers").unwrap();
+        assert!(exposed.contains("x-ratelimit-remaining-requests"), "{exposed}");
+    }
+    for _ in 0..8 {
+        assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 200);
+    }
+    let refused = send(&service, get("/", "c1")).await;
+    assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("0"));
+    assert_eq!(refused.header("x-ratelimit-reset-requests"), Some("1m0s"));
+}
+
+#[tokio::test]
 async fn empty_style_list_disables_headers() {
     let (builder, _) = layer_by_client(ten_per_minute());
     let service = hello(builder.header_styles([]));

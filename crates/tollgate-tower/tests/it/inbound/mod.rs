@@ -12,6 +12,7 @@ mod fixture;
 mod grpc;
 mod headers;
 mod refusals;
+mod reservations;
 mod shared_layer;
 mod single_limit;
 mod skips;

@@ -64,8 +64,8 @@ fn rule() -> impl Strategy<Value = String> {
 
 fn history() -> impl Strategy<Value = History> {
     let styles = prop::sample::subsequence(
-        vec![HeaderStyle::XUnix, HeaderStyle::Draft6, HeaderStyle::Draft11],
-        0..=3,
+        vec![HeaderStyle::XUnix, HeaderStyle::Draft6, HeaderStyle::Draft11, HeaderStyle::Provider],
+        0..=4,
     );
     let refusal_style = prop::sample::select(RefusalStyle::ALL.to_vec());
     let requests = prop::collection::vec(request(), 1..30);

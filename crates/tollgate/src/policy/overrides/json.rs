@@ -11,13 +11,14 @@ use crate::policy::error::FieldError;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::yaml_tree::{POLICY, YamlTree};
 use crate::time::{Timestamp, saturating_micros};
+use crate::unit::Unit;
 
 /// The version of the format.
 const VERSION: u64 = 1;
 
 const FIELDS: &[&str] =
     &["version", "limits", "rule", "only", "reason", "author", "set_at_us", "expires_at_us"];
-const LIMIT: &[&str] = &["limit", "window_us", "burst", "algorithm", "name"];
+const LIMIT: &[&str] = &["limit", "window_us", "burst", "algorithm", "unit", "name"];
 
 impl Override {
     /// Returns the override as one line of JSON.
@@ -99,8 +100,13 @@ fn parse_limit(entry: NodeRef<'_>) -> Result<OverrideLimit, FieldError> {
         window: number("window_us")?.map(Duration::from_micros),
         burst: number("burst")?,
         algorithm: fields.optional("algorithm", |entry| entry.algorithm(|_| true))?,
+        unit: fields.optional("unit", unit)?,
         name: fields.optional("name", |entry| entry.text().map(str::to_owned))?,
     })
+}
+
+fn unit(entry: NodeRef<'_>) -> Result<Unit, FieldError> {
+    Unit::new(entry.text()?).map_err(|error| entry.limit_error(&error))
 }
 
 fn limit_to_json(limit: &OverrideLimit) -> String {
@@ -113,6 +119,9 @@ fn limit_to_json(limit: &OverrideLimit) -> String {
     }
     if let Some(algorithm) = limit.algorithm {
         push(&mut text, "algorithm", algorithm.as_str());
+    }
+    if let Some(unit) = &limit.unit {
+        push(&mut text, "unit", unit.as_str());
     }
     if let Some(name) = &limit.name {
         push(&mut text, "name", name);
@@ -156,17 +165,18 @@ mod tests {
 
     fn limits() -> impl Strategy<Value = OverrideLimit> {
         let algorithm = prop::option::of(prop::sample::select(Algorithm::NAMES));
+        let unit = prop::option::of("[a-z]{1,9}".prop_map(|name| Unit::new(&name).unwrap()));
         let name = prop::option::of("[a-z]{1,9}");
         let max = (1u64 << 53) - 1;
-        (0..max, prop::option::of(0..max), prop::option::of(0..max), algorithm, name).prop_map(
-            |(count, window, burst, algorithm, name)| OverrideLimit {
+        (0..max, prop::option::of(0..max), prop::option::of(0..max), algorithm, unit, name)
+            .prop_map(|(count, window, burst, algorithm, unit, name)| OverrideLimit {
                 count,
                 window: window.map(Duration::from_micros),
                 burst,
                 algorithm: algorithm.and_then(Algorithm::from_name),
+                unit,
                 name,
-            },
-        )
+            })
     }
 
     proptest! {

@@ -92,7 +92,7 @@ impl Override {
             limits.iter().take(index).any(|earlier| earlier.shares_counter_with(limit))
         };
         if let Some(index) = limits.iter().enumerate().position(is_duplicate) {
-            let reason = "has the same window and name as an earlier limit";
+            let reason = "has the same window, unit and name as an earlier limit";
             return Err(OverrideError::new(OverrideErrorKind::Limit { index }, reason));
         }
         let has_trial_name = |limit: &OverrideLimit| {
@@ -172,7 +172,7 @@ impl Override {
     fn limits_for(&self, rule: &Rule) -> Result<Option<Vec<Limit>>, OverrideError> {
         let mut limits = Vec::with_capacity(self.limits.len());
         for (index, entry) in self.limits.iter().enumerate() {
-            let built = entry.build(rule).map_err(|error| {
+            let built = entry.build(rule, &limits).map_err(|error| {
                 let reason = format!("{error} (in rule {:?})", rule.name());
                 OverrideError::new(OverrideErrorKind::Limit { index }, reason)
             })?;

@@ -7,12 +7,13 @@ use crate::limit::{LeaseSize, Limit, LimitSpec, duplicate_name, unique_names};
 use crate::plan::MAX_TAKES;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::node_ref::{Fields, NodeRef};
+use crate::unit::Unit;
 
 use super::rate::{self, Period, Rate};
 
 /// The fields of a limit.
 pub(super) const LIMIT: &[&str] =
-    &["rate", "burst", "name", "algorithm", "align", "tz", "concurrency", "ttl", "lease"];
+    &["rate", "unit", "burst", "name", "algorithm", "align", "tz", "concurrency", "ttl", "lease"];
 
 /// The values that limits inherit from their rule and from `defaults`.
 #[derive(Debug, Clone, Copy)]
@@ -132,7 +133,9 @@ pub(super) fn parse(
             (rate, errors.record(with_rate(spec, rate))?)
         }
         (None, Some(count)) => {
-            errors.record(fields.forbid(&["algorithm", "lease"], "is not valid with concurrency"));
+            errors.record(
+                fields.forbid(&["unit", "algorithm", "lease"], "is not valid with concurrency"),
+            );
             let algorithm = Some(Algorithm::Concurrency);
             let spec = common_fields(&fields, errors);
             (count, LimitSpec { algorithm, count: errors.record(count.number(1)), ..spec })
@@ -161,11 +164,18 @@ pub(super) fn lease(node: NodeRef<'_>) -> Result<LeaseSize, FieldError> {
         Ok("auto") => Ok(LeaseSize::Auto),
         Ok("off") => Ok(LeaseSize::Off),
         Ok(text) => {
-            let amount = text.parse::<NonZeroU32>().map_err(|_| invalid())?;
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+            let amount =
+                text.parse::<NonZeroU32>().ok().filter(|_| is_number).ok_or_else(invalid)?;
             Ok(LeaseSize::Fixed(amount))
         }
         Err(_) => Err(invalid()),
     }
+}
+
+/// Parses the name of a unit.
+fn unit(node: NodeRef<'_>) -> Result<Unit, FieldError> {
+    Unit::new(node.text()?).map_err(|error| node.limit_error(&error))
 }
 
 /// Parses the fields that have the same names in a [`LimitSpec`].
@@ -181,6 +191,7 @@ fn common_fields(fields: &Fields<'_>, errors: &mut FieldErrors) -> LimitSpec {
         align: fields.parse("align", errors, |node| node.word(&units)),
         tz: fields.parse("tz", errors, text),
         ttl: fields.parse("ttl", errors, duration),
+        unit: fields.parse("unit", errors, unit),
         name: fields.parse("name", errors, text),
         ..LimitSpec::default()
     }

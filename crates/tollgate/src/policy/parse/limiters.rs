@@ -4,7 +4,7 @@ use crate::algorithm::Algorithm;
 use crate::limit::{INLINE_RULE, LeaseSize, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
-use crate::policy::limiters::{AcquireMode, NO_SLOTS, NamedLimits};
+use crate::policy::limiters::{AcquireMode, NO_SLOTS, NamedLimits, REQUESTS_ONLY};
 use crate::policy::node_ref::{Fields, NodeRef};
 
 use super::condition::fact_text;
@@ -66,9 +66,13 @@ fn limits(list: NodeRef<'_>, algorithm: Algorithm, errors: &mut FieldErrors) -> 
         return errors.record(Err(list.invalid("must have at least one limit")));
     }
     let limits = limit::live(list, inherited(algorithm), INLINE_RULE, errors)?;
-    let has_slots = |limit: &Limit| limit.algorithm().holds_slots();
-    match entries.iter().zip(&limits).find(|(_, limit)| has_slots(limit)) {
-        Some((entry, _)) => errors.record(Err(entry.error(PolicyErrorKind::Limit, NO_SLOTS))),
+    let problem = |limit: &Limit| match limit.algorithm().holds_slots() {
+        true => Some(NO_SLOTS),
+        false => (!limit.unit().is_requests()).then_some(REQUESTS_ONLY),
+    };
+    let mut problems = entries.iter().zip(&limits).map(|(entry, limit)| (entry, problem(limit)));
+    match problems.find_map(|(entry, problem)| Some((entry, problem?))) {
+        Some((entry, reason)) => errors.record(Err(entry.error(PolicyErrorKind::Limit, reason))),
         None => Some(limits),
     }
 }

@@ -5,6 +5,7 @@ mod defaults;
 mod facts;
 mod limit;
 mod limiters;
+mod prices;
 pub(super) mod rate;
 mod rate_hint;
 mod rule;
@@ -19,6 +20,7 @@ use super::error::{FieldError, FieldErrors, PolicyError, PolicyErrorKind};
 use super::fact_spec::FactSpec;
 use super::limiters::NamedLimits;
 use super::node_ref::{Fields, NodeRef};
+use super::prices::Prices;
 use super::rule::Rule;
 use super::tiers::Tiers;
 use super::yaml_tree::{self, YamlTree};
@@ -29,13 +31,15 @@ pub(super) use limit::{TRIAL_NAME, TRIAL_PREFIX};
 const MAX_RULES: usize = 20_000;
 
 /// The top-level fields of a file.
-const FILE: &[&str] = &["version", "tenant", "defaults", "tiers", "facts", "rules", "limiters"];
+const FILE: &[&str] =
+    &["version", "tenant", "defaults", "tiers", "facts", "prices", "rules", "limiters"];
 
 /// The contents of a policy file.
 pub(super) struct PolicyFile {
     pub(super) tenant: Box<str>,
     pub(super) tiers: Tiers,
     pub(super) facts: Vec<FactSpec>,
+    pub(super) prices: Prices,
     pub(super) rules: Vec<Rule>,
     pub(super) default: Rule,
     pub(super) limiters: Vec<NamedLimits>,
@@ -63,6 +67,7 @@ impl PolicyFile {
             tenant: Box::default(),
             tiers: Tiers::default(),
             facts: Vec::new(),
+            prices: Prices::default(),
             rules: Vec::new(),
             default: Defaults::default().rule(limit, 0),
             limiters: Vec::new(),
@@ -85,8 +90,10 @@ impl PolicyFile {
         let mut warnings = warnings::collect(&rules, &tiers);
         let default = defaults.rule(default, rules.len());
         warnings.extend(warnings::unused_facts(&facts, rules.iter().chain([&default])));
+        warnings.extend(warnings::unused_leases(rules.iter().chain([&default])));
+        let prices = fields.get("prices").map(|map| prices::parse(map, errors)).unwrap_or_default();
         let limiters = limiters::parse(fields, errors);
-        Self { tenant, tiers, facts, rules, default, limiters, warnings }
+        Self { tenant, tiers, facts, prices, rules, default, limiters, warnings }
     }
 }
 
@@ -136,4 +143,5 @@ pub(super) const FIELDS: &[(&str, &[&str])] = &[
     ("/$defs/match", condition::MATCH),
     ("/$defs/limit_map", limit::LIMIT),
     ("/$defs/limiter", limiters::LIMITER),
+    ("/$defs/price", prices::PRICE),
 ];

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::limit::LeaseSize;
+use crate::algorithm::Algorithm;
+use crate::limit::{LeaseSize, Limit};
 use crate::plan::MAX_TAKES;
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::fact_name::{FactName, Meaning};
@@ -24,21 +25,36 @@ pub(super) fn collect(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     warnings.extend(unreachable(rules));
     warnings.extend(too_many_takes(rules));
     warnings.extend(too_many_facts(rules));
-    warnings.extend(unused_leases(rules));
     warnings
 }
 
-/// Warns about limits with a fixed size of leases that cannot be leased. `auto` is meant for limits of any size.
-fn unused_leases(rules: &[Rule]) -> impl Iterator<Item = String> {
-    let limits = rules.iter().flat_map(|rule| rule.limits.iter().map(move |limit| (rule, limit)));
-    limits.filter_map(|(rule, limit)| match (limit.lease(), limit.lease_hold()) {
-        (LeaseSize::Fixed(size), None) => Some(format!(
-            "rules[{}] ({}): limit {} is too small for leases of {size}, so the store decides every request",
-            rule.index,
-            rule.name,
-            limit.name()
-        )),
-        _ => None,
+/// Warns about limits with a fixed size of leases that cannot be leased. `auto` is meant for limits of any size, and a
+/// default for rules of any kind, such as blocks and concurrency limits.
+pub(super) fn unused_leases<'r>(
+    rules: impl Iterator<Item = &'r Rule>,
+) -> impl Iterator<Item = String> {
+    let limits = rules.flat_map(|rule| rule.limits.iter().map(move |limit| (rule, limit)));
+    limits.filter_map(|(rule, limit)| {
+        let problem = unused_lease(limit)?;
+        let (rule, limit) = (&rule.name, limit.name());
+        Some(format!("rule {rule}, limit {limit}: {problem}; the store decides every request"))
+    })
+}
+
+/// Returns why a fixed size of leases has no effect.
+fn unused_lease(limit: &Limit) -> Option<String> {
+    let LeaseSize::Fixed(size) = limit.lease() else { return None };
+    if limit.lease_hold().is_some()
+        || limit.capacity() == 0
+        || limit.algorithm() == Algorithm::Concurrency
+    {
+        return None;
+    }
+    let is_leased_with = |size| limit.clone().with_lease(size).lease_hold().is_some();
+    Some(if is_leased_with(LeaseSize::Auto) || limit.capacity() < u64::from(size.get()) {
+        format!("the limit is too small for leases of {size}")
+    } else {
+        "the window is too short, or the limit too small, for leases".to_owned()
     })
 }
 
