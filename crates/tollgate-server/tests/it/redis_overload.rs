@@ -1,7 +1,7 @@
 //! Too many requests for Redis at once: they are shed, Redis is not lost, and no limit is exceeded.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::json;
@@ -63,17 +63,22 @@ impl Results {
     }
 }
 
-/// Sends batches from many connections until `is_done`.
-fn send_batches(service: &Service, is_done: &AtomicBool) -> Results {
+/// Sends batches from many connections until `is_done`. `begun` counts the connections that have sent one.
+fn send_batches(service: &Service, begun: &AtomicUsize, is_done: &AtomicBool) -> Results {
     let results = Mutex::new(Results::default());
     thread::scope(|scope| {
         for number in 0..BATCHES {
             let results = &results;
             scope.spawn(move || {
                 let (mut client, batch) = (service.client(), batch(number));
-                while !is_done.load(Ordering::Relaxed) {
+                let mut send = || {
                     let reply = client.post("/check/batch", &batch);
                     results.lock().expect("not poisoned").add(&reply, BATCH_ITEMS);
+                };
+                send();
+                begun.fetch_add(1, Ordering::Relaxed);
+                while !is_done.load(Ordering::Relaxed) {
+                    send();
                 }
             });
         }
@@ -103,13 +108,17 @@ fn batches_neither_lose_the_store_nor_shed_single_requests() {
     for _ in 0..5 {
         assert_eq!(service.check("exhausted")["allowed"], true);
     }
-    let is_done = AtomicBool::new(false);
+    let (begun, is_done) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (results, replies) = thread::scope(|scope| {
-        let batches = scope.spawn(|| send_batches(&service, &is_done));
-        let singles = scope.spawn(|| send_singles(&service));
-        let replies = singles.join().expect("singles succeed");
+        let batches = scope.spawn(|| send_batches(&service, &begun, &is_done));
+        let singles = scope.spawn(|| {
+            let are_begun = || begun.load(Ordering::Relaxed) == BATCHES;
+            eventually("all connections send batches", are_begun);
+            send_singles(&service)
+        });
+        let replies = singles.join();
         is_done.store(true, Ordering::Relaxed);
-        (batches.join().expect("batches succeed"), replies)
+        (batches.join().expect("batches succeed"), replies.expect("singles succeed"))
     });
 
     let mut shed = 0;
