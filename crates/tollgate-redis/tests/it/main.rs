@@ -40,6 +40,7 @@ mod random_world;
 mod read_only;
 mod refusal_cache;
 mod reservation_equivalence;
+mod reservation_processes;
 mod reservations;
 mod scripts_lost;
 mod secrets;
