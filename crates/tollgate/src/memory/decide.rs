@@ -96,8 +96,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
     }
 
-    /// Applies an operation to one key under its shard's lock. It reads the clock after locking, so that
-    /// operations on a key are applied in the order of their times.
+    /// Applies an operation to one key under its shard's lock.
     #[inline]
     pub(super) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         match self.locate_registered(key) {
@@ -115,12 +114,13 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     #[inline(always)]
     fn apply_at(&self, at: &LocatedKey<'_>, op: Op) -> (Reply, Timestamp) {
+        let reading = self.clock.monotonic_now();
         let Some(mut table) = self.lock_one(at.location.shard) else {
             // Unreachable: no shard has this index. Reply as for a fresh key.
             let now = self.clock.now();
             return (at.limit.parameters().step(&mut State::Fresh, now, op), now);
         };
-        let now = self.now(&mut table);
+        let now = self.now_by(reading, &mut table);
         let known = self.step(&mut table, at, now, op);
         (known.unwrap_or_else(|| self.apply_new(&mut table, at, now, op)), now)
     }

@@ -6,6 +6,7 @@ mod hash;
 mod inline_subject;
 mod lease;
 mod list;
+mod lock;
 mod packed;
 mod permits;
 mod registry;

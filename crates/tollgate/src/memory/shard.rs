@@ -3,9 +3,9 @@
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
+use super::lock::{Mutex, MutexGuard};
 use super::registry::{Registered, UNREGISTERED};
 use super::slot::LookupKey;
 use super::table::Table;
@@ -52,10 +52,10 @@ impl Locked<'_> {
         Some(&mut held.1)
     }
 
-    /// Reads the clock, after the last operation on each of the tables.
+    /// Reads the clock. The time is at least that of the last operation on each of the tables.
     pub(super) fn now(&mut self, clock: &impl Clock) -> Timestamp {
         let last = self.0.iter().map(|(_, table)| table.last()).max();
-        let now = clock.now_after(last.unwrap_or_default());
+        let now = in_order(clock.monotonic_now(), clock, last.unwrap_or_default());
         self.0.iter_mut().for_each(|(_, table)| table.set_last(now));
         now
     }
@@ -143,11 +143,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         self.shards.get(shard).map(|shard| shard.0.lock())
     }
 
-    /// Reads the clock, after the last operation on the locked table. Readings of different threads can be out
-    /// of order; the times of operations on a key are not.
+    /// Reads the clock. The time is at least that of the last operation on the locked table.
     #[inline]
     pub(super) fn now(&self, table: &mut Table) -> Timestamp {
-        let now = self.clock.now_after(table.last());
+        self.now_by(self.clock.monotonic_now(), table)
+    }
+
+    /// Like `now`, by a reading of `monotonic_now` from before the lock. The CPU waits for a locking instruction before it
+    /// executes later ones, so a reading after it adds its whole time to a decision, and one before it almost none.
+    #[inline]
+    pub(super) fn now_by(&self, reading: Option<Timestamp>, table: &mut Table) -> Timestamp {
+        let now = in_order(reading, &self.clock, table.last());
         table.set_last(now);
         now
     }
@@ -260,6 +266,13 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
         dropped
     }
+}
+
+/// Returns the time of an operation after one at `last`. Readings of different threads can be out of order; the times of
+/// operations on a key are not, unless the clock steps back.
+#[inline]
+fn in_order(reading: Option<Timestamp>, clock: &impl Clock, last: Timestamp) -> Timestamp {
+    reading.map_or_else(|| clock.now(), |reading| reading.max(last))
 }
 
 /// Writes the name of a key whose limit is not registered: identity, NUL, subject. Identities contain no NUL.

@@ -3,9 +3,8 @@
 
 use std::hash::BuildHasher;
 
-use parking_lot::MutexGuard;
-
 use super::MemoryStore;
+use super::lock::MutexGuard;
 use super::shard::Location;
 use super::table::Table;
 use crate::algorithm::{BucketTake, Op, Reply, Verdict};
@@ -47,10 +46,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         };
         let subject = key.subject().as_bytes();
         let Location { shard, hash, lookup } = self.location(registered, subject);
+        let reading = self.clock.monotonic_now();
         let Some(mut table) = self.lock_one(shard) else {
             return Err(self.take_slow(key.subject(), key.limit(), cost));
         };
-        let now = self.now(&mut table);
+        let now = self.now_by(reading, &mut table);
         match table.bucket_mut(hash, &lookup) {
             Some(bucket) => Ok((bucket.take(registered.limit, parameters, now, cost), now)),
             None => {

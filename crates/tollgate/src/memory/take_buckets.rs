@@ -88,8 +88,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let lookup = registered.limit.is_bucket().then(|| LookupKey::new(registered, subject))?;
         let block = hash::block(registered.identity);
         let shard = self.shard_of(hash::of_identity(subject_hash, registered.identity));
+        let reading = self.clock.monotonic_now();
         let mut table = self.lock_one(shard)?;
-        let now = self.now(&mut table);
+        let now = self.now_by(reading, &mut table);
         for (limit, cost) in std::iter::once(first).chain(costs) {
             let registered = self.registry.find(limit);
             let parameters = registered.bucket_of(limit)?;

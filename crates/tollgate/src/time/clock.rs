@@ -29,15 +29,14 @@ pub trait Clock: Debug + Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// Returns the current time for a caller that has already used `previous`.
+    /// Returns the current time if this clock does not step back, and `None` (the default) if it may.
     ///
-    /// A clock whose readings can be out of order by a few microseconds, although its time does not step
-    /// back, returns at least `previous`. The default is [`now`](Self::now): a clock that steps back
-    /// does so for every caller.
+    /// Readings of several threads may be out of order by a few microseconds. A store reads such a clock before it locks a
+    /// key, so that it does not wait for the reading while it holds the lock, and uses the latest time that the key has seen.
+    /// A clock that steps back does so for every caller, so the store reads it with [`now`](Self::now), under the lock.
     #[inline]
-    fn now_after(&self, previous: Timestamp) -> Timestamp {
-        let _ = previous;
-        self.now()
+    fn monotonic_now(&self) -> Option<Timestamp> {
+        None
     }
 }
 
@@ -93,6 +92,11 @@ impl Clock for SystemClock {
         let micros = elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros());
         Timestamp::from_micros(self.anchor_micros + micros)
     }
+
+    #[inline]
+    fn monotonic_now(&self) -> Option<Timestamp> {
+        Some(self.now())
+    }
 }
 
 /// Minimum update interval of a [`TickingClock`]; a shorter one would occupy a whole core.
@@ -145,6 +149,11 @@ impl Clock for TickingClock {
     #[inline]
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.micros.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn monotonic_now(&self) -> Option<Timestamp> {
+        Some(self.now())
     }
 }
 

@@ -31,7 +31,7 @@ use super::{Clock, Timestamp};
 ///
 /// The time never steps back by more than 50 µs: if it is further ahead, it stands still until the
 /// system clock reaches it. Readings of different threads can be out of order by up to 50 µs;
-/// [`now_after`](Clock::now_after) orders them, and the stores use it under their locks.
+/// the stores use the latest reading of each key.
 ///
 /// [`SystemClock`]: crate::SystemClock
 ///
@@ -40,7 +40,7 @@ use super::{Clock, Timestamp};
 ///
 /// let clock = CalibratedClock::new();
 /// let before = clock.now();
-/// assert!(clock.now_after(before) >= before);
+/// assert!(clock.now().max(before) >= before);
 ///
 /// // This clock is the default. To select the other one:
 /// let limiter = LocalLimiter::builder()
@@ -84,7 +84,7 @@ impl Clock for CalibratedClock {
     }
 
     #[inline]
-    fn now_after(&self, previous: Timestamp) -> Timestamp {
-        self.now().max(previous)
+    fn monotonic_now(&self) -> Option<Timestamp> {
+        Some(self.now())
     }
 }

@@ -82,8 +82,8 @@ impl Clock for FakeClock {
         Timestamp::from_micros(self.0.micros())
     }
 
-    fn now_after(&self, previous: Timestamp) -> Timestamp {
-        self.now().max(previous)
+    fn monotonic_now(&self) -> Option<Timestamp> {
+        Some(self.now())
     }
 }
 
