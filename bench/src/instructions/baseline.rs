@@ -54,6 +54,13 @@ impl Baseline {
     pub fn count(&self, wanted: GuardedPath) -> Option<u64> {
         self.counts.iter().find(|(path, _)| *path == wanted).map(|(_, count)| *count)
     }
+
+    /// Lowers the count of a path to that of another measurement.
+    pub fn lower(&mut self, of: GuardedPath, measured: u64) {
+        for (_, count) in self.counts.iter_mut().filter(|(path, _)| *path == of) {
+            *count = measured.min(*count);
+        }
+    }
 }
 
 fn parse_line(line: &str) -> Outcome<(GuardedPath, u64)> {

@@ -31,6 +31,13 @@ impl Comparison<'_> {
         self.now.counts.iter().filter_map(|(path, now)| self.failure(*path, *now)).collect()
     }
 
+    /// Whether a path has grown and another measurement may be lower, because the machine was busy.
+    #[must_use]
+    pub fn may_be_noise(&self, path: GuardedPath) -> bool {
+        let count = self.now.count(path);
+        path.depends_on_time() && count.is_some_and(|now| self.failure(path, now).is_some())
+    }
+
     fn failure(&self, path: GuardedPath, now: u64) -> Option<String> {
         let Some(before) = self.baseline.count(path) else {
             return Some(format!("{path}: {now} instructions, and no baseline; run {UPDATE}"));
@@ -94,6 +101,15 @@ mod tests {
     }
 
     #[test]
+    fn only_growth_of_paths_that_depend_on_time_is_measured_again() {
+        let [baseline, now] =
+            [200, 300].map(|count| counts("1", &[(GuardedPath::LeaseTake, count)]));
+        assert!(Comparison { baseline: &baseline, now: &now }.may_be_noise(GuardedPath::LeaseTake));
+        assert!(!Comparison { baseline: &now, now: &now }.may_be_noise(GuardedPath::LeaseTake));
+        assert!(!Comparison { baseline: &now, now: &now }.may_be_noise(GuardedPath::HttpCheck));
+    }
+
+    #[test]
     fn growth_of_more_than_five_percent_fails() {
         let baseline =
             counts("1", &[(GuardedPath::LocalCheck, 200), (GuardedPath::LocalTake, 400)]);
@@ -106,6 +122,7 @@ mod tests {
               added work, or accept it with scripts/instructions --update"
             ]
         );
+        assert!(!comparison.may_be_noise(GuardedPath::LocalTake), "nothing in it depends on time");
         let table = comparison.to_string();
         assert!(table.contains("local_check          200       210    +5.0 %\n"), "{table}");
         assert!(!table.contains("faster"), "{table}");

@@ -76,6 +76,18 @@ impl GuardedPath {
     }
 }
 
+impl GuardedPath {
+    /// Whether some work depends on time and not on decisions, such as the renewal of leases and the checks of a connection.
+    /// On a slow machine, more of it runs during the same decisions.
+    #[must_use]
+    pub const fn depends_on_time(self) -> bool {
+        match self {
+            Self::LocalCheck | Self::LocalTake | Self::PolicyPlan | Self::TowerLayer => false,
+            Self::RedisTake | Self::LeaseTake | Self::HttpCheck | Self::RespThrottle => true,
+        }
+    }
+}
+
 impl fmt::Display for GuardedPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

@@ -3,6 +3,7 @@
 use std::env;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tollgate::{Key, LeaseSize, Limit, Plan, Source, Store, Subject, Take};
@@ -13,6 +14,9 @@ use crate::{Outcome, limiter, redis_server};
 
 /// The size of a lease: a new one is requested after 500 decisions.
 const LEASE: NonZeroU32 = NonZeroU32::new(1000).unwrap();
+
+/// Longer than any pause of a busy machine: a run fails only if Redis does.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Takes without leases, one call of Redis each.
 pub(super) fn take(decisions: u32) -> Outcome<()> {
@@ -33,7 +37,8 @@ fn run(limit: &Limit, decisions: u32, source: Source) -> Outcome<()> {
     // One thread, so that no instructions are spent on waking others.
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let store = RedisStore::from_url(&format!("redis://{}", server.address()))?;
+        let address = format!("redis://{}", server.address()).parse()?;
+        let store = RedisStore::builder(address).timeout(TIMEOUT).build();
         let mut decided = 0;
         while decided < decisions {
             let decision = store.take(&plan).await?;
