@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp as Instant, ToSpan};
+use jiff::{Span, Timestamp as Instant, ToSpan};
 use parking_lot::Mutex;
 
 use crate::quota::{QuotaError, QuotaErrorKind};
@@ -133,20 +133,13 @@ impl Calendar {
             CalendarUnit::Second => self.clock_window(now, instant, SECOND),
             CalendarUnit::Minute => self.clock_window(now, instant, 60 * SECOND),
             CalendarUnit::Hour => self.clock_window(now, instant, 3600 * SECOND),
-            CalendarUnit::Day => self.days(today, today.saturating_add(1.day())),
+            CalendarUnit::Day => self.date_window(now, today, 1.day()),
             CalendarUnit::Week => {
-                let monday =
-                    today.saturating_sub(i64::from(today.weekday().since(Weekday::Monday)).days());
-                self.days(monday, monday.saturating_add(1.week()))
+                let since_monday = i64::from(today.weekday().since(Weekday::Monday));
+                self.date_window(now, today.saturating_sub(since_monday.days()), 1.week())
             }
-            CalendarUnit::Month => {
-                let first = today.first_of_month();
-                self.days(first, first.saturating_add(1.month()))
-            }
-            CalendarUnit::Year => {
-                let first = today.first_of_year();
-                self.days(first, first.saturating_add(1.year()))
-            }
+            CalendarUnit::Month => self.date_window(now, today.first_of_month(), 1.month()),
+            CalendarUnit::Year => self.date_window(now, today.first_of_year(), 1.year()),
         }
     }
 
@@ -169,14 +162,32 @@ impl Calendar {
         window
     }
 
-    fn days(&self, from: Date, until: Date) -> Range<Timestamp> {
-        self.midnight(from)..self.midnight(until)
+    /// Returns a window of whole days. `from` is its first day by the local date at `now`.
+    ///
+    /// Where clocks go back over midnight, the local date goes back too, but the window that has begun does not end.
+    fn date_window(&self, now: Timestamp, from: Date, length: Span) -> Range<Timestamp> {
+        let until = from.saturating_add(length);
+        let end = self.first_instant(until);
+        if end > now {
+            self.first_instant(from)..end
+        } else {
+            end..self.first_instant(until.saturating_add(length))
+        }
     }
 
-    /// Returns the start of a day, which daylight saving may move away from 00:00.
-    fn midnight(&self, date: Date) -> Timestamp {
-        let zoned = date.to_zoned(self.zone.clone());
-        zoned.map_or(Timestamp::MAX, |zoned| timestamp(zoned.timestamp()))
+    /// Returns the first instant of a day, which a change of the clock may move away from 00:00.
+    fn first_instant(&self, date: Date) -> Timestamp {
+        let Ok(midnight) = date.to_zoned(self.zone.clone()) else { return Timestamp::MAX };
+        let midnight = midnight.timestamp();
+        let next_instant = midnight.checked_add(1.microsecond()).unwrap_or(midnight);
+        // If 00:00 is skipped, the day begins with the change that skips it.
+        let change = self.zone.preceding(next_instant).next().map(|change| change.timestamp());
+        let begins_day = |change: &Instant| {
+            let before = change.checked_sub(1.microsecond()).unwrap_or(*change);
+            let date_at = |instant| self.zone.to_datetime(instant).date();
+            date_at(before) < date && date_at(*change) >= date
+        };
+        timestamp(change.filter(begins_day).unwrap_or(midnight))
     }
 }
 
