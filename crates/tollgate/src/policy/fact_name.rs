@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::request::ENTRY_PREFIX;
+use crate::request::{ENTRY_PREFIX, lowercase_header};
 
 use super::path::Syntax;
 
@@ -53,9 +53,7 @@ impl FactName {
             name if name.starts_with(ENTRY_PREFIX) => Meaning::DescriptorPart,
             _ => Meaning::Plain,
         };
-        let is_header = name.starts_with("header:");
-        let name = if is_header { name.to_ascii_lowercase() } else { name.to_owned() };
-        Self { name: name.into(), meaning }
+        Self { name: lowercase_header(name.into()).into(), meaning }
     }
 
     pub(super) const fn meaning(&self) -> Meaning {

@@ -160,8 +160,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Converts the name of a header fact to lower case. Other names are returned unchanged.
-fn lowercase_header(name: Cow<'_, str>) -> Cow<'_, str> {
+/// Converts the name of a header fact to lower case, its prefix too. Other names are returned unchanged.
+pub(crate) fn lowercase_header(name: Cow<'_, str>) -> Cow<'_, str> {
     let is_header = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("header:"));
     if is_header && name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(name.to_ascii_lowercase());

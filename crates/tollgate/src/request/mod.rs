@@ -11,9 +11,9 @@ pub(crate) use descriptor::{ENTRY_PREFIX, entry_fact, escape};
 pub use fact_value::FactValue;
 #[cfg(feature = "policy")]
 pub(crate) use fact_value::SHORT;
-#[cfg(feature = "policy")]
-pub(crate) use facts::is_fact_name;
 pub use facts::{Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
+#[cfg(feature = "policy")]
+pub(crate) use facts::{is_fact_name, lowercase_header};
 pub use normalized_path::{PathError, normalize_path};
 
 use crate::costs::Costs;

@@ -72,6 +72,10 @@ fn ipv6_conditions_match_the_full_address() {
 fn headers_and_other_facts_match_by_name() {
     assert!(holds("headers: { X-Plan: 'gold*' }", &[("header:x-plan", "golden")]));
     assert!(!holds("headers: { X-Plan: gold }", &[("header:x-plan", "Gold")]));
+    for name in ["header:X-Plan", "Header:x-plan", "HEADER:X-PLAN"] {
+        assert!(holds(&format!("facts: {{ '{name}': gold }}"), &[("header:x-plan", "gold")]));
+        assert!(holds("headers: { x-plan: gold }", &[(name, "gold")]));
+    }
     assert!(holds("facts: { region: [eu, us] }", &[("region", "us")]));
     assert!(!holds("facts: { region: eu }", &[("zone", "eu")]));
     // `path` has the same meaning under `facts` as at the top level.

@@ -303,3 +303,13 @@ fn leases_without_effect_are_warned_about() {
         assert_eq!(warnings("limit: 1000/min, lease: 100", rule), "", "{rule}");
     }
 }
+
+#[test]
+fn header_facts_are_counted_whatever_their_case() {
+    for name in ["header:x-org", "header:X-Org", "Header:X-Org"] {
+        let policy = parse(&format!(
+            "version: 1\nrules: [{{ name: a, per: [\"{name}\"], limits: [1/s], missing: skip }}]"
+        ));
+        assert_eq!(policy.rules()[0].per()[0].as_str(), "header:x-org");
+    }
+}

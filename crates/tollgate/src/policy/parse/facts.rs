@@ -4,7 +4,7 @@ use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::fact_name::{FactName, Meaning};
 use crate::policy::fact_spec::{FactSpec, SourceSpec, is_secret_header};
 use crate::policy::node_ref::{NodeRef, quoted};
-use crate::request::{ENTRY_PREFIX, MAX_FACTS, is_fact_name};
+use crate::request::{ENTRY_PREFIX, MAX_FACTS, is_fact_name, lowercase_header};
 
 use super::condition::invalid_fact_name;
 
@@ -35,7 +35,8 @@ fn fact(entry: NodeRef<'_>) -> Result<FactSpec, FieldError> {
     if !is_fact_name(name) {
         return Err(entry.name_error(PolicyErrorKind::Value, invalid_fact_name(name)));
     }
-    let has_fixed_prefix = FIXED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let plain = lowercase_header(name.into());
+    let has_fixed_prefix = FIXED_PREFIXES.iter().any(|prefix| plain.starts_with(prefix));
     if has_fixed_prefix || FIXED.contains(&name) {
         let reason = format!("the source of {} is fixed; define another fact", quoted(name));
         return Err(entry.name_error(PolicyErrorKind::Value, reason));
