@@ -21,8 +21,9 @@ pub use facts::{ApiKey, FactSource, Header, PeerAddress, RequestHead};
 #[cfg(feature = "axum")]
 pub use inbound::MissingDecision;
 pub use inbound::{
-    BodyMode, CountedResponses, ErrorAction, Estimate, KeepBody, RateLimit, RateLimitDecision,
-    RateLimitLayer, RateLimitLayerBuilder, RefusedRequest, ResponseBody, ResponseFuture, WrapBody,
+    BodyMode, CountedResponses, ErrorAction, Estimate, HeldSlots, KeepBody, RateLimit,
+    RateLimitDecision, RateLimitLayer, RateLimitLayerBuilder, RefusedRequest, RequestSlots,
+    ResponseBody, ResponseFuture, WrapBody,
 };
 pub use store_maintenance::run_store_maintenance;
 

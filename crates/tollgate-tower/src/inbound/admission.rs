@@ -16,6 +16,8 @@ use tollgate::{
 use super::cost::AdmissionCharge;
 use super::decision::RateLimitDecision;
 use super::deferred_charge::DeferredCharge;
+use super::exposed::Exposed;
+use super::held_slots::ServedSlots;
 use super::in_flight::{InFlight, PendingCharge};
 use super::reservation;
 use super::settings::{ErrorAction, Settings};
@@ -26,8 +28,8 @@ use crate::facts::RequestHead;
 /// The result of admission. Refusals are boxed, so that admissions, which are more frequent, are cheap to move.
 pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
     Refused(Box<Response<Bytes>>),
-    /// With the decision to insert into the request extensions, if the layer exposes it.
-    Admitted(InFlight<S, O>, Option<RateLimitDecision>),
+    /// With what the service receives in the request extensions.
+    Admitted(InFlight<S, O>, Option<Box<Exposed>>),
 }
 
 /// An admission in progress. It owns the request head and returns it with the result.
@@ -200,16 +202,20 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
             return Admission::Refused(refusal);
         }
         let header_values = self.headers.values(outcome.decision);
+        let mut for_handler = None;
         let in_flight = if outcome.permit.is_some() || self.cost.is_settled_after_response() {
             let slots = AcquiredSlots::from_outcome(outcome);
-            let slots = slots.map(|slots| SlotGuard::new(&self.limiter, slots));
+            let slots =
+                slots.map(|slots| ServedSlots::new(SlotGuard::new(&self.limiter, slots), request));
+            for_handler = slots.as_ref().and_then(ServedSlots::for_handler);
             let pending = self.pending_charge(outcome, basis);
             InFlight::with_duties(self, header_values, slots, pending)
         } else {
             InFlight::Headers(header_values)
         };
-        let expose = || RateLimitDecision::new(outcome.to_owned_decision());
-        Admission::Admitted(in_flight, self.exposes_decision.then(expose))
+        let decision = || RateLimitDecision::new(outcome.to_owned_decision());
+        let exposed = Exposed::new(self.exposes_decision.then(decision), for_handler);
+        Admission::Admitted(in_flight, exposed)
     }
 
     /// Returns the charge that is settled after the response, with its own copy of the facts.

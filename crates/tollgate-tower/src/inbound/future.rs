@@ -108,8 +108,8 @@ where
                     match admission {
                         Admission::Refused(refusal) => State::Refused { refusal: Some(refusal) },
                         Admission::Admitted(mut in_flight, exposed) => {
-                            if let Some(decision) = exposed {
-                                head.extensions.insert(decision);
+                            if let Some(exposed) = exposed {
+                                exposed.insert_into(&mut head.extensions);
                             }
                             in_flight.on_service_call();
                             let future = service.call(Request::from_parts(head, body));

@@ -12,9 +12,9 @@ use super::body_mode::BodyMode;
 use super::cost::{AdmissionCharge, ChargeTiming};
 use super::deferred_charge::{DeferredCharge, UnpaidCharge};
 use super::headers::HeaderValues;
+use super::held_slots::{ServedSlots, refused_upgrade};
 use super::reservation::ReservedRequest;
 use super::settings::Settings;
-use super::slot_guard::SlotGuard;
 use crate::background::{RunToCompletion, run_in_background};
 
 /// A request that the service is processing. It is part of every response future, so it is small.
@@ -29,7 +29,7 @@ pub(super) enum InFlight<S: Store + 'static, O: Observer + 'static> {
 pub(super) struct Duties<S: Store + 'static, O: Observer + 'static> {
     settings: Arc<Settings<S, O>>,
     header_values: HeaderValues,
-    slots: Option<SlotGuard>,
+    slots: Option<ServedSlots>,
     pending: PendingCharge<S, O>,
 }
 
@@ -73,7 +73,7 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
     pub(super) fn with_duties(
         settings: &Arc<Settings<S, O>>,
         header_values: HeaderValues,
-        slots: Option<SlotGuard>,
+        slots: Option<ServedSlots>,
         pending: PendingCharge<S, O>,
     ) -> Self {
         let settings = Arc::clone(settings);
@@ -113,19 +113,7 @@ impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
             Self::Reserved(reserved) => return reserved.on_service_error(),
             Self::Duties(duties) => duties,
         };
-        let (mut head, ()) = Response::new(()).into_parts();
-        head.status = StatusCode::INTERNAL_SERVER_ERROR;
-        if duties.settings.cost.counts(&head) {
-            // Dropping an unpaid charge debits it.
-            return;
-        }
-        match duties.pending {
-            PendingCharge::None => {}
-            PendingCharge::Refundable(charge) => {
-                run_in_background(async move { drop(charge.refund().await) });
-            }
-            PendingCharge::Unpaid(unpaid) => drop(unpaid.into_charge()),
-        }
+        duties.settle_as(StatusCode::INTERNAL_SERVER_ERROR);
     }
 }
 
@@ -135,6 +123,11 @@ impl<S: Store + 'static, O: Observer + 'static> Duties<S, O> {
         self,
         response: Response<B>,
     ) -> AfterService<B, M, S, O> {
+        if self.slots.as_ref().is_some_and(|slots| slots.would_end_early(&response)) {
+            let refused = refused_upgrade();
+            self.settle_as(refused.status());
+            return Ok(refused.map(|text| M::from_layer(ResponseBody::from_refusal(text))));
+        }
         let Self { settings, header_values, slots, pending } = self;
         let (head, body) = response.into_parts();
         let (settlement, unpaid) = match pending {
@@ -161,12 +154,31 @@ impl<S: Store + 'static, O: Observer + 'static> Duties<S, O> {
     }
 }
 
+impl<S: Store + 'static, O: Observer + 'static> Duties<S, O> {
+    /// Settles the charge in the background, for a response of the layer with this status.
+    fn settle_as(self, status: StatusCode) {
+        let (mut head, ()) = Response::new(()).into_parts();
+        head.status = status;
+        if self.settings.cost.counts(&head) {
+            // Dropping an unpaid charge debits it.
+            return;
+        }
+        match self.pending {
+            PendingCharge::None => {}
+            PendingCharge::Refundable(charge) => {
+                run_in_background(async move { drop(charge.refund().await) });
+            }
+            PendingCharge::Unpaid(unpaid) => drop(unpaid.into_charge()),
+        }
+    }
+}
+
 /// A response and what to add to it before it is sent.
 pub(super) struct UnsentResponse<B, S: Store + 'static, O: Observer + 'static> {
     response: Response<B>,
     settings: Arc<Settings<S, O>>,
     header_values: HeaderValues,
-    slots: Option<SlotGuard>,
+    slots: Option<ServedSlots>,
     unpaid: Option<Box<DeferredCharge<S, O>>>,
 }
 
@@ -204,7 +216,7 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
 
     fn body_end(
         &self,
-        slots: Option<SlotGuard>,
+        slots: Option<ServedSlots>,
         unpaid: Option<Box<DeferredCharge<S, O>>>,
     ) -> Option<BodyEnd> {
         let cost_of_size = match &self.cost.timing {

@@ -13,7 +13,7 @@ use tower_service::Service;
 
 use super::admission::Admission;
 use super::body_mode::{BodyMode, WrapBody};
-use super::decision::RateLimitDecision;
+use super::exposed::Exposed;
 use super::future::ResponseFuture;
 use super::in_flight::InFlight;
 use super::settings::Settings;
@@ -69,8 +69,8 @@ where
                 Admission::Admitted(in_flight, None) => {
                     ResponseFuture::admitted(self.inner.call(request), in_flight)
                 }
-                Admission::Admitted(in_flight, Some(decision)) => {
-                    let request = with_decision(request, decision);
+                Admission::Admitted(in_flight, Some(exposed)) => {
+                    let request = with_extensions(request, *exposed);
                     ResponseFuture::admitted(self.inner.call(request), in_flight)
                 }
             };
@@ -88,7 +88,7 @@ where
 }
 
 #[inline(never)]
-fn with_decision<A>(mut request: Request<A>, decision: RateLimitDecision) -> Request<A> {
-    request.extensions_mut().insert(decision);
+fn with_extensions<A>(mut request: Request<A>, exposed: Exposed) -> Request<A> {
+    exposed.insert_into(request.extensions_mut());
     request
 }

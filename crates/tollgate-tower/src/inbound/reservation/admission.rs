@@ -15,6 +15,8 @@ use crate::facts::RequestHead;
 use crate::header_value::{parse_digits, single_value};
 use crate::inbound::admission::{Admission, AdmissionFuture};
 use crate::inbound::decision::RateLimitDecision;
+use crate::inbound::exposed::Exposed;
+use crate::inbound::held_slots::Upgrade;
 use crate::inbound::in_flight::InFlight;
 use crate::inbound::settings::Settings;
 
@@ -83,12 +85,16 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         let in_flight = match reserved.record {
             Some(record) => {
                 let open = OpenReservation::new(self, policy, record);
-                let request = ReservedRequest { header_values, open, input_tokens };
+                let upgrade = match record.permit() {
+                    Some(_) => Upgrade::of(request),
+                    None => Upgrade::NotRequested,
+                };
+                let request = ReservedRequest { header_values, open, input_tokens, upgrade };
                 InFlight::Reserved(Box::new(request))
             }
             None => InFlight::Headers(header_values),
         };
-        let expose = || RateLimitDecision::new(outcome.to_owned_decision());
-        Admission::Admitted(in_flight, self.exposes_decision.then(expose))
+        let decision = || RateLimitDecision::new(outcome.to_owned_decision());
+        Admission::Admitted(in_flight, Exposed::new(self.exposes_decision.then(decision), None))
     }
 }

@@ -14,6 +14,7 @@ use crate::inbound::body::{BodyAction, BodyEnd, ResponseBody};
 use crate::inbound::body_mode::BodyMode;
 use crate::inbound::cost::is_failure;
 use crate::inbound::headers::HeaderValues;
+use crate::inbound::held_slots::{Upgrade, refused_upgrade};
 use crate::usage::{Usage, UsageReader};
 
 /// The number of parts that a frame is read in. Frames of servers and clients have one.
@@ -25,6 +26,8 @@ pub(in crate::inbound) struct ReservedRequest<S: Store + 'static, O: Observer + 
     pub(super) open: OpenReservation<S, O>,
     /// The input tokens, for a response that ends before it reports them.
     pub(super) input_tokens: Option<u64>,
+    /// The upgrade that would outlast the slots of the reservation.
+    pub(super) upgrade: Upgrade,
 }
 
 impl<S: Store + 'static, O: Observer + 'static> ReservedRequest<S, O> {
@@ -37,7 +40,12 @@ impl<S: Store + 'static, O: Observer + 'static> ReservedRequest<S, O> {
         self,
         response: Response<B>,
     ) -> Response<M::Body> {
-        let Self { mut header_values, open, input_tokens } = self;
+        if self.upgrade.is_accepted_by(&response) {
+            let refused = refused_upgrade();
+            self.settle_as(refused.status());
+            return refused.map(|text| M::from_layer(ResponseBody::from_refusal(text)));
+        }
+        let Self { mut header_values, open, input_tokens, .. } = self;
         let (mut head, body) = response.into_parts();
         let source = open.settings().reservation.amount_source(&head);
         let outcome = outcome_of(&head);
@@ -48,8 +56,13 @@ impl<S: Store + 'static, O: Observer + 'static> ReservedRequest<S, O> {
 
     /// Settles after an error of the service, which counts as a response with status 500.
     pub(in crate::inbound) fn on_service_error(self) {
+        self.settle_as(StatusCode::INTERNAL_SERVER_ERROR);
+    }
+
+    /// Settles for a response without a body and with this status.
+    fn settle_as(self, status: StatusCode) {
         let (mut head, ()) = Response::new(()).into_parts();
-        head.status = StatusCode::INTERNAL_SERVER_ERROR;
+        head.status = status;
         let source = self.open.settings().reservation.amount_source(&head);
         let (open, input_tokens, outcome) = (self.open, self.input_tokens, outcome_of(&head));
         SettleAtEnd { open, source, input_tokens, outcome }.settle();

@@ -16,3 +16,4 @@ mod reservations;
 mod shared_layer;
 mod single_limit;
 mod skips;
+mod upgrades;
