@@ -12,18 +12,17 @@ use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use super::message;
-use crate::listener::{ReservedMemory, reserve_memory};
+use crate::listener::{IncompleteRequest, TooSlow};
 
 /// Maximum time for all messages of a request to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of a body that need no reservation of memory. All streams together may have about as many as a connection buffers
-/// anyway.
-const UNRESERVED: usize = 1024;
-/// Bytes to reserve for a longer body: a message of the maximum size.
-const RESERVED: usize = 64 * 1024;
+/// Bytes of a body that are not charged. All streams together may have about as many as a connection buffers anyway.
+const UNCHARGED: usize = 1024;
+/// The charge for a longer body: a message of the maximum size.
+const CHARGE: usize = 64 * 1024;
 
-/// The body of a request. Long incomplete bodies share the memory of those over HTTP; further ones wait.
+/// The body of a request. Long incomplete bodies share the memory of those over HTTP.
 pub(super) struct RequestBody {
     body: RecvStream,
     /// Data that was received, but is not returned yet.
@@ -37,9 +36,28 @@ pub(super) struct RequestBody {
 
 /// The memory of a body.
 enum Memory {
-    Unreserved,
-    Waiting(Pin<Box<dyn Future<Output = Option<ReservedMemory>> + Send>>),
-    Reserved { _permit: Option<ReservedMemory> },
+    Uncharged,
+    Waiting(Pin<Box<dyn Future<Output = Result<IncompleteRequest, TooSlow>> + Send>>),
+    Charged(IncompleteRequest),
+}
+
+/// Why a body is not returned completely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    EndedEarly,
+    TooSlow,
+}
+
+impl Failure {
+    fn status(self) -> Status {
+        match self {
+            // Not `cancelled`, which tonic treats as the regular end of a request.
+            Self::EndedEarly => Status::aborted("the request ended early"),
+            Self::TooSlow => Status::deadline_exceeded(
+                "the request arrived more slowly than others that need the memory",
+            ),
+        }
+    }
 }
 
 impl RequestBody {
@@ -49,7 +67,7 @@ impl RequestBody {
             received: None,
             length: 0,
             is_data_complete: false,
-            memory: Memory::Unreserved,
+            memory: Memory::Uncharged,
             timer: None,
         }
     }
@@ -59,22 +77,30 @@ impl RequestBody {
     pub(super) fn short_message(&mut self, context: &mut Context<'_>) -> Option<Bytes> {
         let Poll::Ready(Some(Ok(data))) = self.poll_received(context) else { return None };
         let data = self.received.insert(data);
-        if self.length > UNRESERVED || !self.body.is_end_stream() {
+        if self.length > UNCHARGED || !self.body.is_end_stream() {
             return None;
         }
         message::only_message(data)
     }
 
-    /// Waits for memory, if the body needs any.
-    fn poll_memory(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.length > UNRESERVED && matches!(self.memory, Memory::Unreserved) {
-            self.memory = Memory::Waiting(Box::pin(reserve_memory(RESERVED)));
+    /// Waits for memory, if the body needs any. An error if others need its memory.
+    fn poll_memory(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TooSlow>> {
+        if self.length > UNCHARGED && matches!(self.memory, Memory::Uncharged) {
+            self.memory = Memory::Waiting(Box::pin(async {
+                let mut request = IncompleteRequest::new();
+                request.charge(CHARGE).await?;
+                Ok(request)
+            }));
         }
-        if let Memory::Waiting(reservation) = &mut self.memory {
-            let permit = ready!(reservation.as_mut().poll(context));
-            self.memory = Memory::Reserved { _permit: permit };
+        if let Memory::Waiting(charging) = &mut self.memory {
+            self.memory = Memory::Charged(ready!(charging.as_mut().poll(context))?);
         }
-        Poll::Ready(())
+        if let Memory::Charged(request) = &mut self.memory
+            && let Poll::Ready(too_slow) = request.poll_dropped(context)
+        {
+            return Poll::Ready(Err(too_slow));
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Receives the next data, and lets the client send as much again.
@@ -97,16 +123,17 @@ impl RequestBody {
     fn poll_part(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
-        ready!(self.poll_memory(context));
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        ready!(self.poll_memory(context)).map_err(|TooSlow| Failure::TooSlow)?;
+        let ended_early = |_| Failure::EndedEarly;
         if !self.is_data_complete {
             if let Some(data) = ready!(self.poll_received(context)) {
-                return Poll::Ready(Some(data.map(Frame::data)));
+                return Poll::Ready(Some(data.map(Frame::data).map_err(ended_early)));
             }
             self.is_data_complete = true;
         }
         let trailers = ready!(self.body.poll_trailers(context)).transpose();
-        Poll::Ready(trailers.map(|trailers| trailers.map(Frame::trailers)))
+        Poll::Ready(trailers.map(|trailers| trailers.map(Frame::trailers).map_err(ended_early)))
     }
 }
 
@@ -125,9 +152,7 @@ impl Body for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if let Poll::Ready(part) = self.poll_part(context) {
-            // Not `cancelled`, which tonic treats as the regular end of a request.
-            let aborted = |_| Status::aborted("the request ended early");
-            return Poll::Ready(part.map(|part| part.map_err(aborted)));
+            return Poll::Ready(part.map(|part| part.map_err(Failure::status)));
         }
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(BODY_TIMEOUT)));
         timer.as_mut().poll(context).map(|()| {

@@ -1,13 +1,11 @@
 //! Handlers of the decision paths.
 
-use axum::body::HttpBody;
-use bytes::Bytes;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tollgate::{Outcome, Query, Refusal, Verb};
 
-use super::body::{MAX_BATCH_BODY, MAX_BODY, read};
+use super::body::{MAX_BATCH_BODY, MAX_BODY, RequestBody, read};
 use super::delivery::undelivered;
 use super::reply::{Reply, json, json_bytes, problem, unavailable};
 use crate::api::{ExplainReply, Service};
@@ -27,7 +25,7 @@ pub(super) async fn decide<B>(
     span: &mut Span,
 ) -> Reply
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let decided = async {
         let body = read(request, MAX_BODY).await?;
@@ -74,7 +72,7 @@ fn unavailable_refusal<'d>(outcome: &Outcome<'d, '_>) -> Option<Refusal<'d>> {
 /// POST /explain.
 pub(super) async fn explain<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let body = read(request, MAX_BODY).await?;
     service.explain(&query::read(&body)?, explain_reply).await
@@ -108,7 +106,7 @@ pub(crate) struct Batch<'a> {
 /// problem in its position.
 pub(super) async fn batch<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let body = read(request, MAX_BATCH_BODY).await?;
     let batch: Batch<'_> = parse(&body)?;

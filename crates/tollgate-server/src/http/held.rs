@@ -1,12 +1,10 @@
 //! Handlers of `/release` and `/renew`.
 
-use axum::body::HttpBody;
-use bytes::Bytes;
 use hyper::Request;
 use serde::Deserialize;
 use tollgate::PermitError;
 
-use super::body::{MAX_PERMIT_BODY, read};
+use super::body::{MAX_PERMIT_BODY, RequestBody, read};
 use super::reply::{Reply, json};
 use crate::api::{Held, Service};
 use crate::error::ApiError;
@@ -56,7 +54,7 @@ impl HeldBody<'_> {
 /// POST /release: releases concurrency slots before they expire, or cancels a reservation.
 pub(super) async fn release<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let released = service.release_held(&read_held(request).await?).await?;
     Ok(json(&ReleaseResponse { released }))
@@ -65,7 +63,7 @@ where
 /// POST /renew: extends concurrency slots or a reservation by their full lifetime from now.
 pub(super) async fn renew<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let expires_at = service.renew_held(&read_held(request).await?).await?;
     Ok(json(&RenewResponse::new(expires_at)))
@@ -73,7 +71,7 @@ where
 
 async fn read_held<B>(request: Request<B>) -> Result<Held, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let body = read(request, MAX_PERMIT_BODY).await?;
     parse::<HeldBody<'_>>(&body)?.build()

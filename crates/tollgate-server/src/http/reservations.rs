@@ -1,11 +1,9 @@
 //! Handlers of `/reserve` and `/settle`.
 
-use axum::body::HttpBody;
-use bytes::Bytes;
 use hyper::Request;
 use tollgate::ReserveOutcome;
 
-use super::body::{MAX_BODY, read};
+use super::body::{MAX_BODY, RequestBody, read};
 use super::decide::decision_reply;
 use super::delivery::undelivered;
 use super::reply::{Reply, json, json_bytes};
@@ -20,7 +18,7 @@ use crate::wire::settled::SettleResponse;
 /// POST /reserve: takes an estimate that is settled later.
 pub(super) async fn reserve<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let body = read(request, MAX_BODY).await?;
     let (query, terms) = parse::<ReserveBody<'_>>(&body)?.into_parts()?;
@@ -42,7 +40,7 @@ fn reserve_reply(reserved: &ReserveOutcome<'_, '_>) -> Reply {
 /// POST /settle: replaces the estimate of a reservation by the amounts that were used.
 pub(super) async fn settle<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
+    B: RequestBody,
 {
     let body = read(request, MAX_BODY).await?;
     let settlement = parse::<SettleBody<'_>>(&body)?.into_settlement()?;

@@ -30,7 +30,7 @@ use connections::Connections;
 #[cfg(test)]
 pub(crate) use connections::serve as serve_stream;
 pub(crate) use drain_watch::DrainWatch;
-pub(crate) use incomplete_memory::{ReservedMemory, reserve_memory};
+pub(crate) use incomplete_memory::{IncompleteRequest, TooSlow};
 pub(crate) use timeouts::Progress;
 
 /// Length of the accept queue. A client that finds it full retries after a second, and the usual 128 is too short when

@@ -10,7 +10,7 @@ use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout};
 
-use crate::listener::{ReservedMemory, reserve_memory};
+use crate::listener::{IncompleteRequest, TooSlow};
 
 /// Capacity of the first read in bytes.
 const INITIAL_CAPACITY: usize = 4 * 1024;
@@ -22,8 +22,12 @@ const MEMORY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Reserved memory, and the time until which replies must be sent.
 #[derive(Debug)]
 struct Reserved {
-    _memory: Option<ReservedMemory>,
+    memory: IncompleteRequest,
     deadline: Instant,
+}
+
+fn too_slow(TooSlow: TooSlow) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "other requests need the memory of this one")
 }
 
 /// Received bytes that are not decoded yet.
@@ -66,17 +70,31 @@ impl Input {
         self.shrink();
         if self.bytes.len() >= MAX_UNRESERVED && self.reserved.is_none() {
             // Boxed, because it is rare.
-            let reserving = Box::pin(timeout(MEMORY_TIMEOUT, reserve_memory(max)));
-            let memory = reserving.await?;
-            self.reserved = Some(Reserved { _memory: memory, deadline: Instant::now() });
+            let charging = Box::pin(async {
+                let mut memory = IncompleteRequest::new();
+                memory.charge(max).await.map_err(too_slow)?;
+                Ok::<_, io::Error>(memory)
+            });
+            let memory = timeout(MEMORY_TIMEOUT, charging).await??;
+            self.reserved = Some(Reserved { memory, deadline: Instant::now() });
         }
         self.make_room(max);
         let room = self.bytes.capacity().min(max).saturating_sub(self.bytes.len());
-        let read = stream.read_buf(&mut (&mut self.bytes).limit(room)).await?;
+        let mut buffer = (&mut self.bytes).limit(room);
+        let reading = stream.read_buf(&mut buffer);
+        let read = match &mut self.reserved {
+            None => reading.await?,
+            Some(reserved) => {
+                let read = tokio::select! {
+                    biased;
+                    read = reading => read?,
+                    dropped = reserved.memory.dropped() => return Err(too_slow(dropped)),
+                };
+                reserved.deadline = Instant::now() + MEMORY_TIMEOUT;
+                read
+            }
+        };
         self.was_filled = read == room;
-        if let Some(reserved) = &mut self.reserved {
-            reserved.deadline = Instant::now() + MEMORY_TIMEOUT;
-        }
         Ok(read > 0)
     }
 

@@ -1,10 +1,12 @@
 //! Limits on size, time, connections and memory of requests.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::client::Client;
+use tollgate_testkit::wait::pause;
+
+use crate::client::{Client, Reply};
 use crate::service::{Service, eventually};
 
 /// Returns the resident memory of the process in KiB.
@@ -224,6 +226,74 @@ fn incomplete_bodies_share_a_memory_budget() {
     assert_eq!(service.check("k")["remaining"], 99, "a complete body needs no budget");
     let grown = resident_kib(&service).saturating_sub(before);
     assert!(grown < 128 * 1024, "{grown} KiB more for {} bodies", held.len());
+}
+
+/// Opens connections that announce the longest body of any path and stop after 10 KB.
+fn open_stalled(service: &Service, count: usize) -> Vec<TcpStream> {
+    let head = "POST /release HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
+                content-length: 2000000\r\n\r\n";
+    let open = |_| {
+        let mut stalled = TcpStream::connect(service.address()).unwrap();
+        stalled.write_all(head.as_bytes()).unwrap();
+        // In two parts, so that the body does not arrive in one frame.
+        stalled.write_all(&[b' '; 5_000]).unwrap();
+        pause();
+        stalled.write_all(&[b' '; 5_000]).unwrap();
+        stalled.set_nonblocking(true).unwrap();
+        stalled
+    };
+    (0..count).map(open).collect()
+}
+
+/// Sends a batch body of 100 KB in two parts, and returns its response.
+fn send_long_batch(service: &Service) -> Reply {
+    let items = vec![r#"{"key":"fast"}"#; 50].join(",");
+    let body = format!(r#"{{"requests":[{items}]{}}}"#, " ".repeat(100_000));
+    let (start, rest) = body.split_at(50_000);
+    let head = format!(
+        "POST /check/batch HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut client = service.client();
+    client.send(format!("{head}{start}").as_bytes()).unwrap();
+    pause();
+    client.send(rest.as_bytes()).unwrap();
+    client.reply().unwrap()
+}
+
+#[test]
+fn stalled_bodies_delay_no_other() {
+    let service = Service::start(&[]);
+    let mut stalled = open_stalled(&service, 40);
+    assert_eq!(send_long_batch(&service).status, 200);
+    let is_open = |stalled: &mut TcpStream| {
+        let read = stalled.read(&mut [0]);
+        read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    };
+    assert!(stalled.iter_mut().all(is_open), "they are charged for what they sent only");
+}
+
+#[test]
+fn announced_length_above_the_maximum_is_refused_at_once() {
+    let service = Service::start(&[]);
+    let head = |path: &str, expect: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n{expect}content-length: 3000000\r\n\r\n"
+        )
+    };
+    for path in ["/check", "/check/batch", "/release"] {
+        // Sends nothing more: the response must not wait for the body.
+        let mut client = service.client();
+        client.send(format!("{}{{", head(path, "")).as_bytes()).unwrap();
+        assert_eq!(client.reply().unwrap().status, 413, "{path}");
+    }
+    let mut client = service.client();
+    client.send(head("/check", "expect: 100-continue\r\n").as_bytes()).unwrap();
+    assert_eq!(client.reply().unwrap().status, 413, "no 100 for a body that is refused");
+    let mut client = service.client();
+    let sent = client.send(&[head("/check", "").as_bytes(), &[b' '; 1_000_000]].concat());
+    sent.expect("the server receives what is on the way");
+    assert_eq!(client.reply().unwrap().status, 413);
 }
 
 #[test]
