@@ -235,14 +235,21 @@ fn open_stalled(service: &Service, count: usize) -> Vec<TcpStream> {
     let open = |_| {
         let mut stalled = TcpStream::connect(service.address()).unwrap();
         stalled.write_all(head.as_bytes()).unwrap();
-        // In two parts, so that the body does not arrive in one frame.
-        stalled.write_all(&[b' '; 5_000]).unwrap();
-        pause();
-        stalled.write_all(&[b' '; 5_000]).unwrap();
-        stalled.set_nonblocking(true).unwrap();
+        stalled.set_nodelay(true).unwrap();
         stalled
     };
-    (0..count).map(open).collect()
+    let mut all: Vec<TcpStream> = (0..count).map(open).collect();
+    for _ in 0..10 {
+        for stalled in &mut all {
+            stalled.write_all(&[b' '; 1_000]).unwrap();
+        }
+        // The server meanwhile reads the part, so that the body does not arrive at once.
+        service.check("between the parts");
+    }
+    for stalled in &all {
+        stalled.set_nonblocking(true).unwrap();
+    }
+    all
 }
 
 /// Sends a batch body of 100 KB in two parts, and returns its response.
