@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client::Reply;
+use crate::stage::Stage;
 
 /// The result of one request.
 #[derive(Debug, Clone, Copy)]
@@ -125,9 +126,20 @@ impl Tally {
 
     /// Asserts that every request has a response below 500.
     #[track_caller]
-    pub fn assert_answered(&self) {
+    pub fn assert_none_failed(&self) {
         let failed = self.results.iter().find(|result| result.is_failed());
-        assert_eq!(self.failed(), 0, "of {} requests failed, such as {failed:?}", self.count());
+        assert!(failed.is_none(), "of {} requests failed: {failed:?}", self.count());
+    }
+
+    /// Asserts that every request has a response below 500, or was shed. A node on a busy machine sheds requests that it cannot send to
+    /// Redis in time, so the number of those depends on its speed.
+    #[track_caller]
+    pub fn assert_answered(&self, stage: &Stage) {
+        let failures = || self.results.iter().filter(|result| result.is_failed());
+        let unexplained = failures().find(|result| !result.is_shed);
+        assert!(unexplained.is_none(), "of {} requests failed: {unexplained:?}", self.count());
+        let (shed, count) = (failures().count(), self.count());
+        stage.check_time(shed == 0, || format!("{shed} of {count} requests were shed"));
     }
 
     /// Asserts that one node admitted at most `count` requests within any interval of length `span`. A decision is

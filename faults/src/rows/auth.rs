@@ -45,7 +45,7 @@ pub(super) fn wrong_password_fails_the_start_and_a_changed_one_degrades(stage: &
         redis::set_password(&server, PASSWORD);
         back = node.wait_exact();
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert!(tally.degraded() > 0);
     assert_exact(stage, &[node.address()]);
     assert!(!server.log().contains(PASSWORD));

@@ -37,7 +37,7 @@ pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
     let rest = load.send(CLIENTS * 3200);
     let mut admitted: BTreeMap<String, usize> = BTreeMap::new();
     for tally in [&moving, &rest] {
-        assert_unaffected(tally);
+        assert_unaffected(stage, tally);
         for result in tally.results().iter().filter(|result| result.is_allowed) {
             *admitted.entry(client(result.number, CLIENTS)).or_default() += 1;
         }
@@ -53,8 +53,8 @@ pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
     )
 }
 
-fn assert_unaffected(tally: &Tally) {
-    tally.assert_answered();
+fn assert_unaffected(stage: &Stage, tally: &Tally) {
+    tally.assert_answered(stage);
     assert_eq!(tally.degraded(), 0, "no decision is degraded");
 }
 
@@ -89,14 +89,14 @@ pub(super) fn limits_across_slots_cause_no_error(stage: &Stage) -> String {
         json!({ "facts": { "client": client(number, 7), "user": user } }).to_string()
     };
     let tally = Load::closed(fleet.addresses(), 4).body(query).send(users * 40);
-    assert_unaffected(&tally);
+    assert_unaffected(stage, &tally);
     for user in 0..users {
         let of_user = tally.only(|result| result.number % users == user);
         // A plan across slots takes part by part and refunds on refusal, so it may briefly cause another refusal.
         assert!(of_user.admitted() <= LIMIT, "user {user}: {}", of_user.admitted());
     }
     let rest = Load::closed(fleet.addresses(), 1).body(query).send(users * 20);
-    assert_unaffected(&rest);
+    assert_unaffected(stage, &rest);
     let admitted = tally.admitted() + rest.admitted();
     let max = LIMIT * usize::try_from(users).expect("a number");
     assert_eq!(admitted, max.min(1000), "refused requests refund what they took");

@@ -47,7 +47,7 @@ pub(super) fn assert_exact(stage: &Stage, nodes: &[SocketAddr]) {
         let body = inline(&client, 1, "fixed_window", EXACT_LIMIT as u64);
         let tally = Load::closed(nodes.to_vec(), 2).body(|_| body.clone()).send(requests);
         if tally.degraded() == 0 {
-            tally.assert_answered();
+            tally.assert_answered(stage);
             assert_eq!(tally.admitted(), EXACT_LIMIT, "of {requests} requests for {client}");
             stage.check_time(attempt <= TRIES, || format!("exact at the attempt {attempt}"));
             return;

@@ -53,7 +53,7 @@ pub(super) fn full_disk_fails_only_changes_with_a_clear_error(stage: &Stage) -> 
             }
         }
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert_eq!(tally.admitted(), tally.count(), "checks continue");
     assert!(node.logged(&["counters not saved to --data-dir"]) > 0, "{}", node.log());
     let errors = node.metric(ERRORS);

@@ -33,7 +33,7 @@ pub(super) fn flapping_redis_fails_no_request(stage: &Stage) -> String {
         }
     });
     let back = node.wait_exact();
-    tally.assert_answered();
+    tally.assert_answered(stage);
     let p99 = tally.per_mille(990);
     stage.check_time(p99 < T + SLACK / 2, || format!("p99 is {p99:?}"));
     let slowest = tally.slowest();

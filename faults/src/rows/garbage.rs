@@ -61,7 +61,7 @@ pub(super) fn corrupt_replies_are_refused_without_harm(stage: &Stage) -> String 
         // A valid reply must not follow a corrupt one on the same connection.
         proxy.cut_all();
         node.wait_exact();
-        tally.assert_answered();
+        tally.assert_answered(stage);
         assert!(tally.degraded() > 0, "{kind}: no decision is degraded");
         assert!(proxy.connections() > connected, "{kind}: the connection was kept");
         (slowest, count) = (slowest.max(tally.slowest()), count + tally.count());

@@ -45,7 +45,7 @@ pub(super) fn http2_floods_are_closed_and_delay_no_other(stage: &Stage) -> Strin
             floods += flood_all(grpc);
         }
     });
-    loaded.assert_answered();
+    loaded.assert_answered(stage);
     check_as_fast(stage, [&alone, &loaded], 500, Duration::from_millis(20));
     check_as_fast(stage, [&alone, &loaded], 990, SLACK);
     eventually("all descriptors are released", || node.files() <= files);

@@ -95,7 +95,7 @@ fn run_outage(stage: &Stage, node: &Node, outage: &Outage<'_>) -> String {
         (outage.end)();
         back = node.wait_exact();
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert_exact(stage, &[node.address()]);
     let during = tally.between(begun, ended);
     let open = during.between(begun + BREAKER_OPEN_AFTER, ended);

@@ -30,7 +30,7 @@ pub(super) fn nodes_start_without_redis_and_become_exact(stage: &Stage) -> Strin
         assert_eq!(node.get("/readyz").status, 200);
         assert_eq!(node.logged(&["WARN", "started without Redis", "nodes=3"]), 1, "{}", node.log());
         let share = Load::closed(vec![node.address()], 2).send(2 * SHARE as u64);
-        share.assert_answered();
+        share.assert_answered(stage);
         assert_eq!((share.admitted(), share.degraded()), (SHARE, 2 * SHARE));
     }
     server.restart();

@@ -37,7 +37,7 @@ pub(super) fn suspended_node_admits_at_most_one_burst(stage: &Stage) -> String {
     });
     let after = send(2 * BURST);
     let took = resumed.elapsed();
-    [&first, &waited, &after].into_iter().for_each(crate::tally::Tally::assert_answered);
+    [&first, &waited, &after].into_iter().for_each(|tally| tally.assert_answered(stage));
     let admitted = |is_degraded: bool| {
         let matches =
             |result: &RequestResult| result.is_allowed && result.is_degraded == is_degraded;

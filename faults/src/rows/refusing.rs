@@ -30,7 +30,7 @@ pub(super) fn redis_without_memory_admits_nothing(stage: &Stage) -> String {
     let duration = Duration::from_secs(stage.scale().pick(3, 20));
     let load = Load::open(vec![node.address()], 50);
     let tally = load.body(|_| local.clone()).during(|| wait_for(duration));
-    tally.assert_answered();
+    tally.assert_answered(stage);
     let by_store = tally.only(|result| result.is_allowed && !result.is_degraded);
     assert_eq!(by_store.count(), 0, "a store without memory admits nothing");
     assert!(tally.admitted() <= 50, "{} admitted by the share of 50", tally.admitted());
@@ -84,7 +84,7 @@ pub(super) fn loading_redis_gets_no_extra_load(stage: &Stage) -> String {
     let tally = load.during(|| wait_for(Duration::from_secs(seconds)));
     let (answered, connects) = (proxy.answered(), proxy.connections() - connected);
     proxy.set(Fault::Pass);
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert_eq!(tally.degraded(), tally.count(), "LOADING decides nothing");
     assert!(answered > 0 && answered < tally.count() as u64, "{answered} commands");
     // The requests in flight until the breaker opens, then one probe per second with its connection setup.
@@ -116,7 +116,7 @@ pub(super) fn busy_redis_keeps_its_script(stage: &Stage) -> String {
         assert!(!server.raw().call(&["SCRIPT", "KILL"]).is_error());
     });
     let back = node.wait_exact();
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert!(tally.degraded() > 0, "a busy Redis decides nothing");
     let slowest = tally.slowest();
     check_slowest(stage, slowest, T);

@@ -32,7 +32,7 @@ pub(super) fn node_is_degraded_until_the_replica_is_primary(stage: &Stage) -> St
         server.raw().call(&["REPLICAOF", "NO", "ONE"]);
         back = node.wait_exact();
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert_exact(stage, &[node.address()]);
     let single = format!("{} answers, no 5xx, {}", tally.count(), check_recovery(stage, back));
     match stage.scale() {
@@ -49,7 +49,7 @@ fn failover(stage: &Stage) -> String {
         let _ = sentinels.failover();
         back = node.wait_exact();
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert_exact(stage, &[node.address()]);
     format!("{} answers, no 5xx, {} the promotion", tally.count(), check_recovery(stage, back))
 }
@@ -74,7 +74,7 @@ fn sync(primary: &Server) {
 /// Sends `count` requests. Returns the number admitted.
 fn admitted(node: &Node, count: u64) -> usize {
     let tally = Load::closed(vec![node.address()], 1).send(count);
-    tally.assert_answered();
+    tally.assert_none_failed();
     tally.admitted()
 }
 

@@ -24,7 +24,7 @@ pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
         let load = Load::closed(vec![node.address()], 4)
             .body(|number| inline(&format!("c{}", number % 50), 1, "fixed_window", 1_000_000));
         let tally = load.during(|| flushes = flush(&server, duration));
-        tally.assert_answered();
+        tally.assert_answered(stage);
         assert_eq!(tally.degraded(), 0, "{scripting}: no decision is degraded");
         assert_eq!(tally.admitted(), tally.count(), "{scripting}");
         assert_never_degraded(&node);

@@ -28,12 +28,12 @@ pub(super) fn half_a_timeout_is_exact_and_two_are_degraded(stage: &Stage) -> Str
     let fleet = setup.with("redis-timeout-ms", "1000").start_fleet(2);
     proxy.set(Fault::Delay(T / 2));
     let late = Load::closed(fleet.addresses(), 2).send(stage.scale().pick(60, 600));
-    late.assert_answered();
+    late.assert_answered(stage);
     assert_eq!((late.admitted(), late.degraded()), (LIMIT, 0), "late replies are exact");
     fleet.iter().for_each(assert_never_degraded);
     // More concurrent requests than a node has calls in flight: queued calls are sent too.
     let queued = Load::closed(fleet.addresses(), 6).body(|_| key("queued")).send(120);
-    queued.assert_answered();
+    queued.assert_answered(stage);
     assert_eq!(
         (queued.admitted(), queued.degraded()),
         (LIMIT, 0),
@@ -45,7 +45,7 @@ pub(super) fn half_a_timeout_is_exact_and_two_are_degraded(stage: &Stage) -> Str
     proxy.set(Fault::Delay(T * 2));
     let duration = Duration::from_secs(stage.scale().pick(3, 20));
     let timed_out = Load::open(fleet.addresses(), 60).during(|| wait_for(duration));
-    timed_out.assert_answered();
+    timed_out.assert_answered(stage);
     let slowest = timed_out.slowest();
     check_slowest(stage, slowest, T);
     assert!(timed_out.degraded() * 10 > timed_out.count() * 9, "{} degraded", timed_out.degraded());

@@ -38,7 +38,7 @@ pub(super) fn slow_clients_are_closed_and_delay_no_other(stage: &Stage) -> Strin
         split = send_split(&node);
         run(&mut slow, Kind::Body.timeout() + TIMEOUT_SLACK);
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     let settled = opened + SETTLE_TIME;
     let loaded = tally.between(settled, settled + MEASURED_TIME);
     check_as_fast(stage, [&alone, &loaded], 500, Duration::from_millis(20));

@@ -47,7 +47,7 @@ pub(super) fn invalid_certificate_is_never_accepted(stage: &Stage) -> String {
             back = node.wait_exact().max(back);
         }
     });
-    tally.assert_answered();
+    tally.assert_answered(stage);
     assert_exact(stage, &[node.address()]);
     format!(
         "three invalid certificates fail the start; while running: {} answers, {} degraded, no 5xx; nothing in plain \
