@@ -22,6 +22,7 @@ use tracing::{error, info, warn};
 
 use crate::access::Guard;
 use crate::api::Service;
+use crate::api::admin::follow_resets;
 use crate::error::ServeError;
 use crate::files::policy_file::PolicyFile;
 use crate::grpc::Grpc;
@@ -79,6 +80,7 @@ pub(crate) async fn serve(
     let node = Arc::new(node);
     log_start(&node, &settings, start_nodes);
     node.note_start();
+    follow_resets(&node);
     let maintenance = tokio::spawn(store_maintenance::run(
         node.shared_limiter(),
         settings.redis.probe,

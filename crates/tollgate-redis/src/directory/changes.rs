@@ -6,6 +6,9 @@ use super::Directory;
 use crate::resp::Command;
 use crate::subscription::Listener;
 
+/// All rules, in the text of a reset.
+const ALL_RULES: &str = "*";
+
 /// A change that concerns other nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,6 +22,15 @@ pub enum Change {
     Override {
         /// The escaped tenant and client.
         client: String,
+    },
+    /// The counters of a client were reset in the shared store. Other nodes reset what they count by themselves.
+    ClientReset {
+        /// The escaped tenant and client.
+        client: String,
+        /// The rules of the counters; all rules and inline limits if `None`. Names of rules, so no `,` and no `/`.
+        rules: Option<Vec<String>>,
+        /// The node that has reset the client, and its own counters.
+        node: String,
     },
 }
 
@@ -41,14 +53,29 @@ impl Change {
         match kind {
             b's' => Some(Self::QuotaFreed { subject: text }),
             b'o' => Some(Self::Override { client: text }),
+            b'r' => Self::parse_reset(&text),
             _ => None,
         }
+    }
+
+    /// Parses `RULES/CLIENT/NODE`. An escaped client contains no `/`, and the rules are `*` or names separated by `,`.
+    fn parse_reset(text: &str) -> Option<Self> {
+        let (rules, rest) = text.split_once('/')?;
+        let (client, node) = rest.split_once('/')?;
+        let names =
+            || rules.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let rules = (rules != ALL_RULES).then(names);
+        Some(Self::ClientReset { client: client.to_owned(), rules, node: node.to_owned() })
     }
 
     fn payload(&self) -> String {
         match self {
             Self::QuotaFreed { subject } => format!("s{subject}"),
             Self::Override { client } => format!("o{client}"),
+            Self::ClientReset { client, rules, node } => {
+                let rules = rules.as_ref().map_or(ALL_RULES.to_owned(), |rules| rules.join(","));
+                format!("r{rules}/{client}/{node}")
+            }
         }
     }
 }
@@ -85,5 +112,31 @@ impl<F: Fn(Event) + Send + Sync> Listener for Watcher<F> {
 
     fn lost(&self) {
         self.0(Event::SubscriptionLost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Change;
+
+    #[test]
+    fn changes_are_parsed_from_their_payload() {
+        let reset = |rules, client: &str, node: &str| Change::ClientReset {
+            client: client.to_owned(),
+            rules,
+            node: node.to_owned(),
+        };
+        for change in [
+            Change::QuotaFreed { subject: "acme:c1".to_owned() },
+            Change::Override { client: "acme:c1".to_owned() },
+            reset(None, "acme:c%2F1", "node-1"),
+            reset(Some(Vec::new()), ":c,1", "host:8080/a"),
+            reset(Some(vec!["api".to_owned(), "search.v2".to_owned()]), ":*", ""),
+        ] {
+            assert_eq!(Change::parse(change.payload().as_bytes()), Some(change));
+        }
+        for invalid in ["", "r", "r*", "r*/:c1", "x:c1"] {
+            assert_eq!(Change::parse(invalid.as_bytes()), None, "{invalid:?}");
+        }
     }
 }

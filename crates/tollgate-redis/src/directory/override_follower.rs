@@ -207,7 +207,7 @@ impl Shared {
                     pending.clients.insert(client);
                 }
                 Event::SubscriptionLost => pending.is_subscribed = false,
-                Event::Changed(Change::QuotaFreed { .. }) => return,
+                Event::Changed(Change::QuotaFreed { .. } | Change::ClientReset { .. }) => return,
             }
         }
         self.wake.notify_one();

@@ -71,6 +71,15 @@ impl<'a> KeyListing<'a> {
         Self { backend, node_id, policy, selection, sources }
     }
 
+    /// Lists all keys that this node counts by itself.
+    pub(crate) const fn of_node(
+        (backend, node_id): (&'a Backend, &'a str),
+        policy: &'a Policy,
+    ) -> Self {
+        let (selection, sources) = (KeySelection::All, Sources::Node);
+        Self { backend, node_id, policy, selection, sources }
+    }
+
     /// Returns the next page.
     pub(crate) async fn page(&self, listing: &Listing) -> Result<KeyPage, StoreError> {
         let (counted_by, Page { mut keys, next }) = match self.node_position(listing)? {

@@ -136,6 +136,33 @@ fn paging_continues_from_redis_to_the_node() {
     assert!(elsewhere.body.contains("belongs to node \\\"one\\\""), "{}", elsewhere.body);
 }
 
+#[test]
+fn reset_clears_the_counters_of_other_nodes() {
+    let server = Server::start(Flavor::Redis);
+    let [one, other] = nodes(&server, &[]);
+    for node in [&one, &other] {
+        check_path(node, "/near", 2);
+        check_path(node, "/tried", 2);
+        check_path(node, "/each", 1);
+    }
+    let sue = json!({"facts": {"client": "sue", "path": "/near"}});
+    take(&other, &sue);
+    // The node may not have subscribed yet when it begins to serve.
+    eventually("both nodes are reset", || {
+        let reset = admin(&one, "POST", "/admin/external/clients/bob/reset", "");
+        assert_eq!(reset.status, 204, "{}", reset.body);
+        let none = |node: &str| {
+            let on_node = |rule: &str| row(rule, 0, Some(node));
+            vec![row("default", 0, None), on_node("near"), on_node("tried")]
+        };
+        stats(&one) == none("one") && stats(&other) == none("other")
+    });
+    check_path(&other, "/near", 2);
+    let sues = admin(&other, "GET", "/admin/external/clients/sue/stats", "").json();
+    let near = row("near", 1, Some("other"));
+    assert!(rows(&sues["counters"], "count").contains(&near), "another client keeps its counters");
+}
+
 /// A reset also deletes the shadow counters in Redis, on a node that did not count them itself.
 #[test]
 fn reset_clears_shadow_counters_in_redis() {

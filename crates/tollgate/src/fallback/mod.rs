@@ -28,7 +28,7 @@ pub use local_decisions::LocalDecisions;
 
 use crate::decision::{Decision, Source};
 use crate::memory::MemoryStore;
-use crate::plan::{Distributed, Plan};
+use crate::plan::{Distributed, Key, Plan};
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::time::{Clock, SystemClock};
 use breaker::Breaker;
@@ -196,6 +196,16 @@ impl<S, C: Clock, L> FallbackStore<S, C, L> {
 }
 
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
+    /// Resets what this node counts of a key by itself: limits that are not in the shared store, and admissions of an
+    /// outage. For a node that learns that another one has [reset](Store::reset) the key in the shared store.
+    ///
+    /// # Errors
+    /// The local store failed.
+    pub async fn reset_on_node(&self, key: &Key<'_>) -> Result<(), StoreError> {
+        self.ledger.lock().forget(key);
+        self.report_local(self.local.reset(key).await)
+    }
+
     async fn decide<'a>(
         &self,
         operation: Operation,

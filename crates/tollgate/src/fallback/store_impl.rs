@@ -41,8 +41,7 @@ impl<S: Store, C: Clock, L: Store> Store for FallbackStore<S, C, L> {
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         self.call_shared_only(self.store.reset(key)).await?;
-        self.ledger.lock().forget(key);
-        self.report_local(self.local.reset(key).await)
+        self.reset_on_node(key).await
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {

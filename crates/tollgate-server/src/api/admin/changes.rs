@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tollgate::{Clock, Override, OverrideProposal, Overrides, SystemClock};
 
-use super::clients::{self, CounterRules};
+use super::reset::{self, CounterRules};
 use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::files::run_blocking;
@@ -142,7 +142,7 @@ impl Service {
         let change = self.change(Action::Reset, request).of(&client);
         self.node().overrides().record(change).await?;
         let node = Arc::clone(self.node());
-        run_to_completion(async move { clients::reset(&node, &client, &CounterRules::All).await })
+        run_to_completion(async move { reset::reset(&node, &client, &CounterRules::All).await })
             .await
     }
 
@@ -190,7 +190,7 @@ async fn reset_rules(
     client: &Client,
     rules: Vec<String>,
 ) -> Result<(), ApiError> {
-    let reset = clients::reset(node, client, &CounterRules::Named(rules)).await;
+    let reset = reset::reset(node, client, &CounterRules::Named(rules)).await;
     reset.map_err(|error| {
         let detail = format!("the override is set, but its counters are not all reset: {error}");
         ApiError::new(error.kind(), detail)

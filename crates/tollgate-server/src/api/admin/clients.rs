@@ -1,14 +1,14 @@
-//! Stats and reset of one client.
+//! The counters of one client, and their stats.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tollgate::policy::{Condition, Policy, Rule, RuleMode};
-use tollgate::{ActivePolicy, Key, Limit, Listing, Observer, Store, Subject, rounding};
+use tollgate::policy::{Condition, Rule, RuleMode};
+use tollgate::{ActivePolicy, Key, Limit, Listing, Observer, Subject, rounding};
 
 use crate::api::Service;
-use crate::error::{ApiError, ApiErrorKind};
+use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::node::NodeContext;
 use crate::node::overrides::{CLIENT, Client, TENANT};
@@ -19,8 +19,6 @@ use crate::wire::decision::LimitNumbers;
 
 /// Maximum time to search the store for counters of a client, for stats.
 const STATS_SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time to search the store for counters of a client, for a reset.
-const RESET_SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 const PAGE_SIZE: usize = 1000;
 /// Maximum number of counters of one client.
 const MAX_COUNTERS: usize = 10_000;
@@ -106,68 +104,6 @@ async fn stats(context: &NodeContext, client: &Client) -> Result<Stats, ApiError
     })
 }
 
-/// The rules whose counters a reset covers.
-#[derive(Debug)]
-pub(super) enum CounterRules {
-    /// All rules, and inline limits.
-    All,
-    /// The rules with these names.
-    Named(Vec<String>),
-}
-
-impl CounterRules {
-    fn contains(&self, limit: &Limit) -> bool {
-        match self {
-            Self::All => true,
-            Self::Named(rules) => rules.iter().any(|rule| rule == limit.rule()),
-        }
-    }
-
-    /// Returns whether some of the counters have unknown keys: those of rules keyed by more facts, and inline limits.
-    fn need_search(&self, policy: &Policy) -> bool {
-        let Self::Named(rules) = self else { return true };
-        rules.iter().filter_map(|name| policy.rule(name)).any(|rule| !is_keyed_by_client(rule))
-    }
-}
-
-/// Resets the counters of a client in these rules.
-pub(super) async fn reset(
-    context: &NodeContext,
-    client: &Client,
-    rules: &CounterRules,
-) -> Result<(), ApiError> {
-    let active = context.limiter().active_policy();
-    let mut found = Counters::keyed_by_client(&active, client);
-    found.all.retain(|(_, limit)| rules.contains(limit));
-    // These need no search, so a caller that gives up early has most of the effect.
-    reset_all(context, &found.all).await?;
-    if !rules.need_search(active.policy()) {
-        return Ok(());
-    }
-    let already_reset = found.all.len();
-    let listing =
-        KeyListing::new((context.backend(), context.node_id()), active.policy(), KeySelection::All);
-    let keyed = (client, Keyed::ByClient);
-    found.search(&listing, &active, keyed, RESET_SEARCH_TIMEOUT).await?;
-    let mut others = found.all.split_off(already_reset);
-    others.retain(|(_, limit)| rules.contains(limit));
-    reset_all(context, &others).await?;
-    if !found.is_complete {
-        let detail = "the search for counters of this client timed out; the counters found so far are reset, \
-                      retry to reset the others";
-        return Err(ApiError::new(ApiErrorKind::Unavailable, detail));
-    }
-    Ok(())
-}
-
-async fn reset_all(context: &NodeContext, counters: &[(Subject, Limit)]) -> Result<(), ApiError> {
-    for (subject, limit) in counters {
-        let reset = context.backend().reset(&Key::new(subject, limit)).await;
-        reset.map_err(|error| ApiError::from(&error))?;
-    }
-    Ok(())
-}
-
 /// The counters of one client.
 #[derive(Debug)]
 pub(in crate::api) struct Counters {
@@ -200,7 +136,7 @@ impl Counters {
     }
 
     /// Returns the counters of rules keyed by the client alone, whose keys need no search.
-    fn keyed_by_client(active: &ServerPolicy, client: &Client) -> Self {
+    pub(super) fn keyed_by_client(active: &ServerPolicy, client: &Client) -> Self {
         let mut counters = Self { all: Vec::new(), is_complete: true };
         let subject = client.subject();
         let policy = active.policy();
@@ -224,7 +160,7 @@ impl Counters {
 
     /// Adds the counters of rules keyed by more facts and of inline limits. They can only be found by listing the
     /// stored keys, which stops at the timeout.
-    async fn search(
+    pub(super) async fn search(
         &mut self,
         keys: &KeyListing<'_>,
         active: &ServerPolicy,
@@ -265,7 +201,7 @@ impl Counters {
 }
 
 /// Returns whether a rule is keyed by the client alone.
-fn is_keyed_by_client(rule: &Rule) -> bool {
+pub(super) fn is_keyed_by_client(rule: &Rule) -> bool {
     matches!(rule.per(), [fact] if fact.as_str() == CLIENT)
 }
 

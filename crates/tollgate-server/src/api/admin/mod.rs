@@ -4,6 +4,7 @@ mod audit;
 mod changes;
 mod clients;
 mod list;
+mod reset;
 
 #[cfg(test)]
 pub(crate) use audit::AuditPage;
@@ -16,3 +17,4 @@ pub(super) use clients::{Counters, Keyed, ServerPolicy, mode};
 #[cfg(test)]
 pub(crate) use list::OverrideList;
 pub(super) use list::page;
+pub(crate) use reset::follow_resets;
