@@ -11,8 +11,12 @@ pub(crate) const REJECTION_INTERVAL: Duration = Duration::from_secs(60);
 /// Minimum time between two log lines about shed requests.
 pub(crate) const SHED_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Failed calls are logged only after this time, because they may be the start of an outage, which has its own lines.
+/// Failed calls are logged only after this time, together with those that follow them.
 pub(crate) const FAILURE_GRACE: Duration = Duration::from_secs(2);
+
+/// Failed calls without a success since are logged after this time. A node with few requests needs some time until it knows
+/// that the store is lost.
+pub(crate) const LASTING_FAILURES: Duration = Duration::from_secs(60);
 
 /// An outage within [`LOG_INTERVAL`] of the last logged one is logged only when it has lasted this long. So a flapping
 /// store does not fill the log, and a lasting outage is always logged.

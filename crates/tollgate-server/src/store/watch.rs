@@ -17,7 +17,9 @@ use tracing::warn;
 
 use crate::events::{EventKind, EventLog};
 
-use super::log_intervals::{FAILURE_GRACE, LASTING_OUTAGE, SHED_LOG_INTERVAL, is_due};
+use super::log_intervals::{
+    FAILURE_GRACE, LASTING_FAILURES, LASTING_OUTAGE, SHED_LOG_INTERVAL, is_due,
+};
 
 use log_lines::{log_rejection, log_restored, restored_text};
 
@@ -69,10 +71,25 @@ struct WatchState {
     failed_calls: u64,
     /// Time of the first of them.
     failing_since: Option<Instant>,
+    /// The error of the last of them.
+    failed_call_error: Option<String>,
     failed_calls_logged: Option<Instant>,
     incompatible_logged: Option<Instant>,
     /// When shed requests were last logged, and how many there were then.
     shed_logged: Option<(Instant, u64)>,
+}
+
+impl WatchState {
+    /// Returns whether to log the failed calls. While no call succeeds, they may be the start of an outage, which has its own
+    /// line.
+    fn are_failures_due(&self, now: Instant) -> bool {
+        let grace = match self.last_error {
+            Some(_) => LASTING_FAILURES,
+            None => FAILURE_GRACE,
+        };
+        let lasted = self.failing_since.is_some_and(|since| now.duration_since(since) >= grace);
+        lasted && is_due(self.failed_calls_logged, now)
+    }
 }
 
 impl StoreWatch {
@@ -206,6 +223,7 @@ impl StoreWatch {
             // Failed probes during an outage do not count: the outage has its own log lines.
             if state.outage.is_none() {
                 state.failed_calls += 1;
+                state.failed_call_error = Some(error.to_string());
                 state.failing_since.get_or_insert_with(Instant::now);
             }
         } else if is_due(state.incompatible_logged, Instant::now()) {
@@ -243,8 +261,8 @@ impl StoreWatch {
     /// Logs conditions that last. Call it periodically.
     pub(crate) fn log_ongoing(&self, decisions: LocalDecisions, now: Instant) {
         let mut state = self.state.lock();
-        let error = state.last_error.clone().unwrap_or_default();
         if let Some((start, log)) = state.outage {
+            let error = state.last_error.clone().unwrap_or_default();
             let outage = now.duration_since(start);
             if state.is_rejected {
                 return log_rejection(state, outage, now);
@@ -265,13 +283,9 @@ impl StoreWatch {
                     "store still lost: degraded mode continues; check that Redis is up and reachable"
                 );
             }
-        } else if state
-            .failing_since
-            .is_some_and(|since| now.duration_since(since) >= FAILURE_GRACE)
-            && is_due(state.failed_calls_logged, now)
-        {
+        } else if state.are_failures_due(now) {
             let failed_calls = mem::take(&mut state.failed_calls);
-            let error = if error.is_empty() { "none since the last success" } else { &*error };
+            let error = state.failed_call_error.take().unwrap_or_default();
             (state.failing_since, state.failed_calls_logged) = (None, Some(now));
             drop(state);
             warn!(

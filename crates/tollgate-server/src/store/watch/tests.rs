@@ -113,16 +113,38 @@ fn logs_failed_calls_without_an_outage_once_per_interval() {
     let (watch, now) = (StoreWatch::default(), Instant::now());
     let failed_calls = || watch.state.lock().failed_calls;
     watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+    watch.note_success();
     watch.log_ongoing(LocalDecisions::default(), now);
-    assert_eq!(failed_calls(), 1, "not logged yet: an outage may follow");
+    assert_eq!(failed_calls(), 1, "not logged yet: more may follow");
     let later = Instant::now() + FAILURE_GRACE;
     watch.log_ongoing(LocalDecisions::default(), later);
     assert_eq!(failed_calls(), 0);
     watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
+    watch.note_success();
+    let failed = watch.state.lock().failed_call_error.clone();
+    assert_eq!(failed.as_deref(), Some("Unavailable"), "the reason is kept after a success");
     watch.log_ongoing(LocalDecisions::default(), later + LOG_INTERVAL / 2);
     assert_eq!(failed_calls(), 1);
     watch.log_ongoing(LocalDecisions::default(), later + LOG_INTERVAL);
     assert_eq!(failed_calls(), 0);
+}
+
+#[test]
+fn failures_at_the_start_of_an_outage_are_logged_with_it() {
+    let (watch, now) = (StoreWatch::default(), Instant::now());
+    let logged = || watch.state.lock().failed_calls_logged;
+    watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+    watch.log_ongoing(LocalDecisions::default(), now + 20 * FAILURE_GRACE);
+    assert_eq!(logged(), None, "no call has succeeded since, so the store may be lost");
+    lose(&watch);
+    watch.log_ongoing(LocalDecisions::default(), now + LASTING_FAILURES);
+    assert_eq!(logged(), None, "the outage has a line of its own");
+
+    let watch = StoreWatch::default();
+    watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+    let later = Instant::now() + LASTING_FAILURES;
+    watch.log_ongoing(LocalDecisions::default(), later);
+    assert_eq!(watch.state.lock().failed_calls_logged, Some(later), "without an outage");
 }
 
 #[test]
