@@ -34,7 +34,7 @@ use crate::node::reload::{self, ReloadReply, ReloadRequests};
 use crate::node::report::Reporter;
 use crate::node::{Identity, NodeContext, RedisCopy, SavedState, live, notify, store_maintenance};
 use crate::resp::Resp;
-use crate::settings::{ForwardAuthSettings, GRPC, RESP, Settings, TlsSettings};
+use crate::settings::{AllowedHosts, ForwardAuthSettings, GRPC, RESP, Settings, TlsSettings};
 use crate::shutdown::{Readiness, Shutdown};
 use crate::store::{Backend, StoreSetup};
 use crate::telemetry::Traces;
@@ -239,6 +239,7 @@ struct Listeners {
     admin: Option<TcpListener>,
     further: Vec<(TcpListener, Box<StartFrontEnd>)>,
     forward_auth: ForwardAuthSettings,
+    allowed_hosts: AllowedHosts,
 }
 
 impl Listeners {
@@ -249,7 +250,13 @@ impl Listeners {
             .into_iter()
             .map(|FrontEnd { setting, address, start }| Ok((bind(&setting, address)?, start)));
         let further = further.collect::<Result<_, ServeError>>()?;
-        Ok(Self { main, admin, further, forward_auth: settings.forward_auth.clone() })
+        Ok(Self {
+            main,
+            admin,
+            further,
+            forward_auth: settings.forward_auth.clone(),
+            allowed_hosts: settings.allowed_hosts.clone(),
+        })
     }
 
     fn address(&self) -> Result<SocketAddr, ServeError> {
@@ -267,7 +274,8 @@ impl Listeners {
         let admin = self.admin.map(|socket| (socket, Surface::Operations));
         let listener = |socket| Listener { socket, tls: tls.cloned() };
         let http = [(self.main, surface)].into_iter().chain(admin).map(|(socket, surface)| {
-            let protocol = Http::new(Arc::clone(service), surface, self.forward_auth.clone());
+            let (forward_auth, hosts) = (self.forward_auth.clone(), self.allowed_hosts.clone());
+            let protocol = Http::new(Arc::clone(service), surface, forward_auth, hosts);
             listen(listener(socket), protocol, context.clone(), shutdown)
         });
         let further = self.further.into_iter().map(|(socket, start)| {

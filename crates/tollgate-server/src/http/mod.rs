@@ -13,6 +13,7 @@ mod docs;
 mod forward_auth;
 mod health;
 mod held;
+mod host;
 mod listings;
 mod live;
 mod origin;

@@ -28,7 +28,7 @@ use super::{auth, decide, plain_check, request_metrics, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, DrainWatch, Progress, Protocol, Stream};
 use crate::metrics::FrontEndCounters;
-use crate::settings::ForwardAuthSettings;
+use crate::settings::{AllowedHosts, ForwardAuthSettings};
 
 /// Limits of a request head.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +88,9 @@ impl Http {
         service: Arc<Service>,
         surface: Surface,
         forward_auth: ForwardAuthSettings,
+        allowed_hosts: AllowedHosts,
     ) -> Self {
-        let router = routes::router(surface, Arc::clone(&service));
+        let router = routes::router(surface, Arc::clone(&service), allowed_hosts);
         let router = request_metrics::record(Arc::clone(&service), router);
         let router = traces::record_routes(service.traces(), router);
         Self { service, router, surface, forward_auth: ForwardAuth::new(forward_auth) }

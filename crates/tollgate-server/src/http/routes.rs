@@ -13,18 +13,26 @@ use tollgate::Verb;
 use super::protocol::{Counters, Surface};
 use super::reply::Reply;
 use super::{
-    admin, auth, dashboard, decide, docs, health, held, listings, live, reservations, session,
+    admin, auth, dashboard, decide, docs, health, held, host, listings, live, reservations, session,
 };
 use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
+use crate::settings::AllowedHosts;
 use crate::telemetry::Span;
 
 /// Returns the router of a surface.
-pub(super) fn router(surface: Surface, service: Arc<Service>) -> Router {
+pub(super) fn router(
+    surface: Surface,
+    service: Arc<Service>,
+    allowed_hosts: AllowedHosts,
+) -> Router {
+    let allowed_hosts = Arc::new(allowed_hosts);
+    let operator_routes =
+        || operator_routes(&service).route_layer(from_fn_with_state(allowed_hosts, host::check));
     let router = match surface {
-        Surface::All => decision_routes(&service).merge(operator_routes(&service)),
+        Surface::All => decision_routes(&service).merge(operator_routes()),
         Surface::Decisions => decision_routes(&service),
-        Surface::Operations => operator_routes(&service),
+        Surface::Operations => operator_routes(),
     };
     router
         .route("/metrics", get(health::metrics))

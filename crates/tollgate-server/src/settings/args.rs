@@ -125,6 +125,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = SECURITY, env = "TOLLGATE_ALLOW_UNPROTECTED", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) allow_unprotected: Option<bool>,
+    /// Host names under which clients on this machine may use the dashboard, /api and /admin, separated by commas, besides
+    /// addresses and names without a dot
+    #[arg(long, help_heading = SECURITY, value_name = "HOST,…", env = "TOLLGATE_ALLOWED_HOSTS")]
+    pub(crate) allowed_hosts: Option<String>,
     /// Serve HTTPS with this certificate chain (PEM); reloaded when it changes
     #[arg(long, help_heading = SECURITY, value_name = "FILE", env = "TOLLGATE_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,

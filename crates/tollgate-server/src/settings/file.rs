@@ -42,6 +42,7 @@ pub(crate) struct SettingsFile {
     pub(super) max_connections: Option<usize>,
     pub(super) drain_ms: Option<u64>,
     pub(super) allow_unprotected: Option<bool>,
+    pub(super) allowed_hosts: Option<String>,
     pub(super) tls_cert: Option<PathBuf>,
     pub(super) tls_key: Option<PathBuf>,
     pub(super) tls_client_ca: Option<PathBuf>,

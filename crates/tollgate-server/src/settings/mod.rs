@@ -1,5 +1,6 @@
 //! Settings of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
 
+mod allowed_hosts;
 pub(crate) mod args;
 mod checks;
 mod environment;
@@ -21,6 +22,7 @@ use tollgate::{AtCap, DEFAULT_MAX_KEYS, HeaderStyle, Limit};
 
 use crate::access::RoleTokens;
 use crate::error::SettingsError;
+pub(crate) use allowed_hosts::AllowedHosts;
 use args::ServeArgs;
 use checks::{address, count_up_to, within};
 pub(crate) use environment::Environment;
@@ -51,6 +53,7 @@ pub(crate) struct Settings {
     /// Style of the headers in gRPC responses; `None` for no headers.
     pub(crate) grpc_headers: Option<HeaderStyle>,
     pub(crate) forward_auth: ForwardAuthSettings,
+    pub(crate) allowed_hosts: AllowedHosts,
     /// The listener for Redis clients.
     pub(crate) resp: Option<SocketAddr>,
     pub(crate) policy: Option<PathBuf>,
@@ -111,6 +114,7 @@ impl Settings {
         let redis = RedisSettings::of(&args, &file)?;
         let tls = TlsSettings::of(&args, &file)?;
         let forward_auth = ForwardAuthSettings::of(&args, &file)?;
+        let allowed_hosts = AllowedHosts::of(&args, &file)?;
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
@@ -141,6 +145,7 @@ impl Settings {
             grpc,
             grpc_headers: args.grpc_headers.or(file.grpc_headers).unwrap_or_default().style(),
             forward_auth,
+            allowed_hosts,
             resp,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
             data_dir: args.data_dir.or(file.data_dir),

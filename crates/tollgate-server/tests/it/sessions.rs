@@ -207,3 +207,27 @@ fn dashboard_is_on_the_admin_listener_with_strict_csp() {
     assert_eq!(operating.get("/dashboard/..%2fopenapi.json").status, 404);
     assert!(!page.body.contains("<script>") && !page.body.contains("style="));
 }
+
+#[test]
+fn names_of_other_sites_do_not_reach_the_dashboard() {
+    let service = Service::start_with(
+        &["--allowed-hosts", "limits.example"],
+        &[("TOLLGATE_ADMIN_TOKEN", TOKEN)],
+    );
+    let status = |host: &str, path: &str| {
+        let mut client = service.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).unwrap();
+        client.reply().unwrap().status
+    };
+    for path in ["/", "/dashboard/page.js", "/api/status", "/api/session", "/admin/overrides"] {
+        assert_eq!(status("evil.example:8080", path), 403, "{path}");
+        let own = [service.address().to_string(), "limits.example".to_owned()];
+        for host in own {
+            assert_ne!(status(&host, path), 403, "{path} under {host}");
+        }
+    }
+    // Their callers are proxies and monitoring, which send the names of clients.
+    for path in ["/auth", "/metrics", "/healthz", "/readyz"] {
+        assert_eq!(status("evil.example", path), 200, "{path}");
+    }
+}

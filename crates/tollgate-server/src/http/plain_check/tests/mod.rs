@@ -13,7 +13,7 @@ use crate::api::Service;
 use crate::http::{Http, Surface};
 use crate::listener::serve_stream;
 use crate::serve::fixtures::{PEER, front_end_counters, service};
-use crate::settings::ForwardAuthSettings;
+use crate::settings::{AllowedHosts, ForwardAuthSettings};
 use recording_stream::{RecordingStream, Writes};
 
 /// Any request that is not a plain check: the connection continues with hyper.
@@ -35,7 +35,12 @@ impl Connection {
         let (drain, counters) = (watch::Sender::new(()), front_end_counters("http"));
         let (subscribed, service) = (drain.subscribe(), Arc::clone(service));
         tokio::spawn(async move {
-            let http = Http::new(service, Surface::All, ForwardAuthSettings::default());
+            let http = Http::new(
+                service,
+                Surface::All,
+                ForwardAuthSettings::default(),
+                AllowedHosts::default(),
+            );
             serve_stream(Arc::new(http), server, PEER, (subscribed, counters)).await;
         });
         Self { client, drain, writes }
