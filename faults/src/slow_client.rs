@@ -9,8 +9,11 @@ use crate::client::{JSON, begin, head};
 use crate::node::Node;
 use crate::waiting::wait_for;
 
-/// The polling interval of the clients.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Time between two turns. Each client has one turn a second, so that they do not all send at the same instant: the node and
+/// other clients would see one burst a second, not slow clients.
+const TURN_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of turns until a client has the next one.
+const TURNS: usize = 50;
 
 /// What a client is slow with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,16 +143,16 @@ impl SlowClient {
 
 /// Keeps the clients running until all are closed or `max` has passed.
 pub fn run(clients: &mut [SlowClient], max: Duration) {
-    let (began, mut added) = (Instant::now(), 0);
+    let (began, mut turn) = (Instant::now(), 0);
     while began.elapsed() < max && clients.iter().any(|client| client.closed_after.is_none()) {
-        wait_for(POLL_INTERVAL);
-        let seconds = began.elapsed().as_secs();
-        for client in clients.iter_mut().filter(|client| client.closed_after.is_none()) {
+        wait_for(TURN_INTERVAL);
+        let on_turn = clients.iter_mut().skip(turn % TURNS).step_by(TURNS);
+        for client in on_turn.filter(|client| client.closed_after.is_none()) {
             client.read_more();
-            if seconds > added && client.closed_after.is_none() {
+            if client.closed_after.is_none() {
                 client.write_more();
             }
         }
-        added = seconds;
+        turn += 1;
     }
 }
