@@ -1,11 +1,14 @@
-//! The examples in docs/POLICY.md and docs/IMPORT.md are valid policies.
+//! The examples in docs/POLICY.md, docs/IMPORT.md and docs/COMPARE.md are valid policies.
 
 use crate::helpers::parse;
 
 #[test]
 fn documentation_examples_parse_without_warnings() {
-    let texts =
-        [include_str!("../../../../docs/POLICY.md"), include_str!("../../../../docs/IMPORT.md")];
+    let texts = [
+        include_str!("../../../../docs/POLICY.md"),
+        include_str!("../../../../docs/IMPORT.md"),
+        include_str!("../../../../docs/COMPARE.md"),
+    ];
     let examples: Vec<_> = texts.iter().flat_map(|text| text.split("```yaml\n").skip(1)).collect();
     for example in &examples {
         let policy = parse(example.split("```").next().unwrap());
