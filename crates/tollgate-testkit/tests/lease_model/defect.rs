@@ -3,9 +3,10 @@
 /// A broken rule. The model must find a counterexample for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// The store debits a lease like a take: a token bucket without what refills until the lease ends, a sliding window
-    /// without the longer time.
+    /// The store debits a lease like a take, without what refills until the lease ends.
     PlainDebit,
+    /// The store counts takes from a sliding window for the window only. The numbers of the model say so.
+    PlainLog,
     /// A node spends leases after their end.
     KeptPastEnd,
     /// A node counts the hold from the reply, and not from before the request.

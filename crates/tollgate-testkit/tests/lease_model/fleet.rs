@@ -146,7 +146,8 @@ impl Step<'_> {
             Some(Defect::HoldFromReply) => Age::default(),
             _ => call.age,
         };
-        let is_over = !age.can_be_within(grant.length()) && self.defect != Some(Defect::KeptPastEnd);
+        let is_over =
+            !age.can_be_within(grant.length()) && self.defect != Some(Defect::KeptPastEnd);
         if !call.is_revoked && !is_over {
             node.add(Lease { grant, age });
         }

@@ -45,7 +45,16 @@ impl Numbers {
 
     /// A log, in which the store counts every take for `hold` longer than the window, as under a leased limit.
     pub(crate) fn sliding_window(count: u64, window: u8, hold: u8) -> Self {
-        let limit = Limit::sliding_window(Quota::new(count, ticks(u64::from(window + hold))));
+        Self::log(count, window + hold, (window, hold))
+    }
+
+    /// A log, in which the store counts every take for the window only: a broken rule.
+    pub(crate) fn sliding_window_without_hold(count: u64, window: u8, hold: u8) -> Self {
+        Self::log(count, window, (window, hold))
+    }
+
+    fn log(count: u64, length: u8, (window, hold): (u8, u8)) -> Self {
+        let limit = Limit::sliding_window(Quota::new(count, ticks(length.into())));
         Self::new(limit.expect("a valid limit"), window, hold)
     }
 
