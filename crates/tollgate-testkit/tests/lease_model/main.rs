@@ -73,14 +73,14 @@ fn explore(name: &str, numbers: Numbers) -> usize {
 
 #[test]
 fn leases_of_a_token_bucket_keep_burst_and_rate() {
-    let mut states = explore("token bucket, 2 nodes", Numbers::token_bucket(4, 1, 2));
-    if is_full() {
-        states += explore("token bucket, 3 nodes", Numbers::token_bucket(4, 1, 2).with_nodes(3));
-        // Half a token refills in a tick.
-        let halves = Numbers::token_bucket(3, 2, 2).with_nodes(3);
-        states += explore("token bucket with fractions, 3 nodes", halves);
-    }
+    let three = Numbers::token_bucket(3, 1, 2).with_nodes(3);
+    let states = explore("token bucket, 3 nodes", three);
     assert!(states >= 100_000, "{states} states");
+    explore("token bucket of 4, 2 nodes", Numbers::token_bucket(4, 1, 2));
+    if is_full() {
+        // Half a token refills in a tick.
+        explore("token bucket with fractions, 2 nodes", Numbers::token_bucket(3, 2, 2));
+    }
 }
 
 #[test]
@@ -98,22 +98,29 @@ fn leases_of_a_sliding_window_keep_the_count_in_any_window() {
 }
 
 #[test]
-fn clocks_and_pauses_of_nodes_do_not_exceed_the_limit() {
-    let nodes = if is_full() { 3 } else { 1 };
+fn pauses_and_clocks_of_nodes_do_not_exceed_the_limit() {
+    let nodes = if is_full() { 2 } else { 1 };
     let bucket = Numbers::token_bucket(3, 1, 2).with_nodes(nodes).with_disturbances(1);
-    explore(&format!("token bucket with a clock fault, {nodes} nodes"), bucket);
+    explore(&format!("token bucket with a pause or clock step, {nodes} nodes"), bucket);
 }
 
 #[test]
 fn a_failover_adds_at_most_what_it_lost() {
-    let (nodes, faults) = if is_full() { (2, 1) } else { (1, 0) };
+    let nodes = if is_full() { 2 } else { 1 };
     let all = [
         ("token bucket", Numbers::token_bucket(3, 1, 2)),
         ("fixed window", Numbers::fixed_window(2, 3, 2)),
         ("sliding window", Numbers::sliding_window(2, 2, 1)),
     ];
     for (name, numbers) in all {
-        let numbers = numbers.with_nodes(nodes).with_failovers(1).with_disturbances(faults);
+        let numbers = numbers.with_nodes(nodes).with_failovers(1);
         explore(&format!("{name} with a failover, {nodes} nodes"), numbers);
     }
+}
+
+#[test]
+fn a_failover_and_a_disturbance_of_a_node_do_not_add_up() {
+    let bucket = Numbers::token_bucket(3, 1, 2).with_nodes(1);
+    let both = bucket.with_failovers(1).with_disturbances(1);
+    explore("token bucket with a failover and a pause or clock step, 1 node", both);
 }
