@@ -57,7 +57,7 @@ fn is_full() -> bool {
 
 /// Explores all states, and checks that none is above the bound and that leases are held and spent at all. Returns their
 /// number.
-fn explore(name: &str, numbers: Numbers) -> usize {
+fn explore(name: &str, numbers: &Numbers) -> usize {
     let begun = Instant::now();
     let model = LeaseModel { numbers: numbers.clone(), defect: None, is_reduced: true };
     let checker = model.checker().threads(if is_full() { 2 } else { 1 }).spawn_bfs().join();
@@ -65,7 +65,7 @@ fn explore(name: &str, numbers: Numbers) -> usize {
     let seconds = begun.elapsed().as_secs();
     println!("{name}: {states} states, {transitions} transitions, {seconds} s");
     if let Some(path) = checker.discovery(BOUND) {
-        panic!("{name}: the limit is exceeded\n{}", trace::describe(path, &numbers));
+        panic!("{name}: the limit is exceeded\n{}", trace::describe(path, numbers));
     }
     checker.assert_properties();
     states
@@ -74,12 +74,13 @@ fn explore(name: &str, numbers: Numbers) -> usize {
 #[test]
 fn leases_of_a_token_bucket_keep_burst_and_rate() {
     let three = Numbers::token_bucket(3, 1, 2).with_nodes(3);
-    let states = explore("token bucket, 3 nodes", three);
+    let states = explore("token bucket, 3 nodes", &three);
     assert!(states >= 100_000, "{states} states");
-    explore("token bucket of 4, 2 nodes", Numbers::token_bucket(4, 1, 2));
+    explore("token bucket of 4, 2 nodes", &Numbers::token_bucket(4, 1, 2));
     if is_full() {
+        explore("token bucket of 4, 3 nodes", &Numbers::token_bucket(4, 1, 2).with_nodes(3));
         // Half a token refills in a tick.
-        explore("token bucket with fractions, 2 nodes", Numbers::token_bucket(3, 2, 2));
+        explore("token bucket with fractions, 2 nodes", &Numbers::token_bucket(3, 2, 2));
     }
 }
 
@@ -87,21 +88,21 @@ fn leases_of_a_token_bucket_keep_burst_and_rate() {
 fn leases_of_a_fixed_window_keep_the_count_per_window() {
     let nodes = if is_full() { 3 } else { 2 };
     let window = Numbers::fixed_window(2, 3, 2).with_nodes(nodes);
-    explore(&format!("fixed window, {nodes} nodes"), window);
+    explore(&format!("fixed window, {nodes} nodes"), &window);
 }
 
 #[test]
 fn leases_of_a_sliding_window_keep_the_count_in_any_window() {
     let nodes = if is_full() { 3 } else { 2 };
     let window = Numbers::sliding_window(2, 2, 1).with_nodes(nodes);
-    explore(&format!("sliding window, {nodes} nodes"), window);
+    explore(&format!("sliding window, {nodes} nodes"), &window);
 }
 
 #[test]
 fn pauses_and_clocks_of_nodes_do_not_exceed_the_limit() {
     let nodes = if is_full() { 2 } else { 1 };
     let bucket = Numbers::token_bucket(3, 1, 2).with_nodes(nodes).with_disturbances(1);
-    explore(&format!("token bucket with a pause or clock step, {nodes} nodes"), bucket);
+    explore(&format!("token bucket with a pause or clock step, {nodes} nodes"), &bucket);
 }
 
 #[test]
@@ -114,13 +115,13 @@ fn a_failover_adds_at_most_what_it_lost() {
     ];
     for (name, numbers) in all {
         let numbers = numbers.with_nodes(nodes).with_failovers(1);
-        explore(&format!("{name} with a failover, {nodes} nodes"), numbers);
+        explore(&format!("{name} with a failover, {nodes} nodes"), &numbers);
     }
 }
 
 #[test]
-fn a_failover_and_a_disturbance_of_a_node_do_not_add_up() {
+fn a_failover_beside_a_pause_or_clock_step_keeps_the_bound() {
     let bucket = Numbers::token_bucket(3, 1, 2).with_nodes(1);
     let both = bucket.with_failovers(1).with_disturbances(1);
-    explore("token bucket with a failover and a pause or clock step, 1 node", both);
+    explore("token bucket with a failover and a pause or clock step, 1 node", &both);
 }
