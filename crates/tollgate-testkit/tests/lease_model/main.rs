@@ -1,11 +1,12 @@
 //! A model of the lease protocol, of which a model checker explores every state.
 //!
 //! **Modelled**: a store with one key, up to three nodes, and every order of these events: takes, requests for leases in
-//! the background and with a waiting caller, grants of any amount that the store accepts, spending in any order, ends of
+//! the background and with a waiting caller, grants of one or two tokens, spending in any order, ends of
 //! leases, events that revoke them, resets, lost and delayed requests and replies (also of requests that a node has given
 //! up), crashes, pauses of a process, suspensions of a machine, steps of wall clocks, and a failover to a replica that
 //! lacks the last writes. Between two ticks of time any number of events happens. States are relative to the current
-//! time, so runs have no maximum length: all states that can be reached in any time are explored.
+//! time, so runs have no maximum length: all states that can be reached in any time are explored. A node has at most two
+//! leases, at most one abandoned request is on its way, and `Numbers` limits disturbances and failovers in a run.
 //!
 //! **Proven**, for the numbers of each test: in no state has a request been admitted above the bound of the algorithm. A
 //! reset starts the bound again, and what a node spends before it receives the event is not counted; after it, a lease
@@ -16,7 +17,7 @@
 //! `spendable_for` decides for how long a lease may be spent; `LeaseTime::is_within` compares both clocks of a node. The
 //! `LeaseTable` itself is not shared: it hashes at random and has locks, so it is not a state that can be compared. The
 //! model has its own few fields for leases and calls (`node.rs`). It has no sizes: it requests leases at any time and
-//! grants any amount, so the proof does not depend on how a node sizes its leases. `lease_simulator` runs the `LeaseTable`.
+//! grants any of its amounts, so the proof does not depend on how a node sizes its leases. `lease_simulator` runs the `LeaseTable`.
 //!
 //! **Not modelled**: plans of several limits, refunds, changed limits, a primary that still admits while another has its
 //! place, a store whose clock steps, and a suspension during which the wall clock is set back, which hides time from both
