@@ -16,6 +16,7 @@ mod amounts;
 mod chunk;
 mod demand;
 mod epochs;
+mod length;
 mod plan_lease;
 mod request;
 mod sizing;
@@ -24,6 +25,7 @@ mod table;
 mod time;
 mod wanted;
 
+pub use length::spendable_for;
 pub use request::LeaseRequest;
 pub use stats::LeaseStats;
 pub use table::{LeaseOutcome, LeaseTable};

@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 use super::chunk::Chunk;
 use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
+use super::length::spendable_for;
 use super::sizing::{LeasePart, MIN_DECISIONS};
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
 use super::wanted::TakeGrant;
-use crate::algorithm::{LeaseRule, Reply, Verdict};
+use crate::algorithm::{Reply, Verdict};
 use crate::decision::{Decision, Source, Status, Statuses};
 use crate::limit::{LeaseSize, Limit};
 use crate::plan::{Key, Plan, Take};
@@ -178,14 +179,9 @@ impl PlanLease {
         add(&counters.grants, 1);
         add(&counters.granted, granted.iter().sum());
         add(&counters.spent, costs.iter().sum());
-        let ends = self
-            .takes
-            .iter()
-            .zip(grant)
-            .map(|(leased, take)| window_left(&leased.limit, take.reply.reset_after()));
-        let length = ends.flatten().min().map_or(self.hold, |left| left.min(self.hold));
-        // The clock of the node may be a little slower than that of the store.
-        let length = length - length / 1000;
+        let takes = self.takes.iter().zip(grant);
+        let takes = takes.map(|(leased, take)| (&leased.limit, take.reply.reset_after()));
+        let length = spendable_for(self.hold, takes);
         state.replies = grant.iter().map(|take| take.reply).collect();
         state.replied = begun;
         state.chunks.push(Chunk { left, granted, begun, length, stamp });
@@ -285,14 +281,4 @@ fn is_fixed(take: &Take<'_>) -> bool {
 fn is_worth_requesting(plan: &Plan<'_>, amounts: &[u64]) -> bool {
     let is_worth = |(take, amount): (&Take<'_>, &u64)| *amount >= take.cost().saturating_mul(2);
     plan.takes().iter().zip(amounts).all(is_worth)
-}
-
-/// Returns the time until the window of a take ends, in which it must be spent; `None` if it can be spent later. `reset`
-/// is the reply after the take, so the window is in use.
-fn window_left(limit: &Limit, reset: Duration) -> Option<Duration> {
-    match limit.letter().lease_rule() {
-        LeaseRule::Window => Some(reset),
-        LeaseRule::FadingWindow => Some(reset.saturating_sub(limit.window())),
-        LeaseRule::Never | LeaseRule::Refill | LeaseRule::Log => None,
-    }
 }
