@@ -117,6 +117,20 @@ fn a_debt_of_two_windows_is_at_most_one_limit() {
 }
 
 #[test]
+fn a_refund_repays_a_debt() {
+    for limit in each_algorithm() {
+        for (refund, left) in [(700, 100), (1_200, 600), (u64::MAX, 600)] {
+            let (limiter, _) = limiter();
+            let token = reserve(&limiter, vec![limit.clone()], 400);
+            let _ = settle(&limiter, &token, 1_200);
+            let query = query(vec![limit.clone()], refund);
+            let refunded = block_on(limiter.refund(query).into_future()).unwrap();
+            assert_eq!(refunded.remaining(), Some(left), "{limit}: {refund}");
+        }
+    }
+}
+
+#[test]
 fn the_time_of_a_debt_is_exact() {
     for limit in each_algorithm() {
         let (limiter, clock) = limiter();
