@@ -51,6 +51,7 @@ pub struct History {
 struct Reservation {
     number: u64,
     cost: u64,
+    ttl: u64,
     /// When it expires, in microseconds.
     until: u64,
 }
@@ -182,12 +183,13 @@ impl History {
         let has_slots = self.spec().algorithm == Kind::Concurrency;
         // Sums of token buckets are kept as long as records: all of a history have the same ttl.
         let ttl = if has_slots { self.random.within(DAY / 1440, DAY) } else { DAY };
-        let new = Reservation { number, cost, until: self.now + ttl };
+        let new = Reservation { number, cost, ttl, until: self.now + ttl };
         if known.is_none() {
             self.reservations.push(new);
         }
-        let reservation = known.unwrap_or(new);
-        Operation::Reserve { cost, reservation: reservation.number, ttl_us: ttl }
+        // If the first one with this number was refused, this one lasts at least as long.
+        let Reservation { number: reservation, ttl: ttl_us, .. } = known.unwrap_or(new);
+        Operation::Reserve { cost, reservation, ttl_us }
     }
 
     /// Draws a settlement or an extension of a reservation, if there is one; it may have been refused or settled.
