@@ -5,7 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use tollgate::reservation::{
-    Draft, FinalCosts, Record, ReservationToken, Reserved, Settled, UnitOutcome,
+    Draft, FinalCosts, LimitState, Record, ReservationToken, Reserved, Settled, TakenAmount,
+    UnitOutcome,
 };
 use tollgate::{
     Costs, Key, Limit, Mode, Plan, Status, Store, StoreErrorKind, Subject, Take, Timestamp, Unit,
@@ -27,11 +28,11 @@ const COUNTING: [Kind; 5] = [
 /// Microseconds of a time to live.
 const TTL: u64 = 60 * S;
 
-/// Returns a token that is the same for the same subject and number.
-fn token(subject: &str, number: u64) -> ReservationToken {
+/// Returns a token that is the same for the same owner and number.
+fn token(owner: &str, number: u64) -> ReservationToken {
     let part = |salt: u64| {
         let mut hasher = DefaultHasher::new();
-        (subject, number, salt).hash(&mut hasher);
+        (owner, number, salt).hash(&mut hasher);
         hasher.finish()
     };
     let text = format!("r0-{:016x}{:016x}{:016x}{:016x}", part(0), part(1), part(2), part(3));
@@ -57,8 +58,9 @@ pub(super) async fn apply(
     let subject = Subject::of([name]);
     let keys: Vec<Key<'_>> = limits.iter().map(|limit| Key::new(&subject, limit)).collect();
     let (store, peeked) = (fixture.store(), plan(&keys, 0));
+    let owner = format!("{name} {}", limits[0].identity());
     let token_of =
-        |number: u64| token(name, number).with_hint(store.reservation_hint(&plan(&keys, 0)));
+        |number: u64| token(&owner, number).with_hint(store.reservation_hint(&plan(&keys, 0)));
     match operation {
         Operation::Reserve { cost, reservation, ttl_us } => {
             let plan = plan(&keys, cost).with_permit(permit_id(reservation));
@@ -90,7 +92,7 @@ pub(super) async fn apply(
 fn settlement_answers(settled: &Settled, amount: u64) -> Vec<Answer> {
     let UnitOutcome { charged, refunded, uncollected, .. } = &settled.units[0];
     assert!(settled.is_repeated || charged + uncollected == amount, "{settled:?}");
-    let answer = |state: &tollgate::reservation::LimitState| {
+    let answer = |state: &LimitState| {
         let figures = Answer::from(&Status::new(&state.limit, Mode::Enforce, state.reply));
         let counts = !state.limit.algorithm().holds_slots();
         Answer {
@@ -356,32 +358,41 @@ pub async fn a_cancelled_reservation_returns_every_unit(fixture: &impl Fixture) 
     assert_eq!(remaining(fixture, &limits).await, [10, 100, 2]);
 }
 
-/// A record that a node granted in an outage can be settled in the store that has counted its takes meanwhile.
+/// A record that a node granted in an outage can be settled in the store that has counted its takes meanwhile, beside other
+/// takes of the same time.
 pub async fn an_adopted_reservation_is_settled_here(fixture: &impl Fixture) {
-    let limits = [units()[1].clone()];
-    at(fixture, 0);
-    let granted = reserve_costs(fixture, &limits, &costs(0, 40), b"acme").await;
-    let granted = granted.expect("there is room");
-    let place = ReservationToken::random().with_hint(granted.token().hint());
     let subject = Subject::of(["plan"]);
-    let plan = Plan::new([Take::new(Key::new(&subject, &limits[0]), 40)]).expect("one limit");
-    let taken = |_: usize, _: &Take<'_>| Some(Default::default());
-    let draft = Draft { tenant: (*b"acme").into(), ..draft(place, costs(0, 40), TTL) };
-    let other = Record::new(draft, &plan, Timestamp::from_micros(0), taken);
-    at(fixture, 3 * S);
-    for _ in 0..2 {
-        match fixture.store().adopt_reservation(&other, Duration::from_secs(3)).await {
-            // A store in front of another one that adopts.
-            Err(error) if error.kind() == StoreErrorKind::Unsupported => return,
-            adopted => adopted.expect("store is available"),
+    for kind in [Kind::SlidingWindow, Kind::SlidingCounter] {
+        let limit = LimitSpec::new(kind, 100, 60 * S).build().expect("valid limit");
+        let cost =
+            |cost| Plan::new([Take::new(Key::new(&subject, &limit), cost)]).expect("one limit");
+        at(fixture, 0);
+        let granted = cost(40);
+        let token = ReservationToken::random();
+        let token = token.with_hint(fixture.store().reservation_hint(&granted));
+        let draft = Draft { tenant: (*b"acme").into(), ..draft(token, Costs::requests(40), TTL) };
+        let taken = |_: usize, _: &Take<'_>| Some(TakenAmount::default());
+        let record = Record::new(draft, &granted, Timestamp::from_micros(0), taken);
+        let age = Duration::from_secs(3);
+        at(fixture, 3 * S);
+        let _ = fixture.store().take(&cost(1)).await.expect("store is available");
+        for debit in [cost(10), granted] {
+            let _ = fixture.store().debit(&debit, age).await.expect("store is available");
         }
-    }
-    let used = FinalCosts::of(Costs::of([("tokens", 15)]).expect("a valid unit"));
-    assert_eq!(settle_token(fixture, &place, Some(b"other"), &used).await, None);
-    for is_repeated in [false, true] {
-        let settled = settle_token(fixture, &place, Some(b"acme"), &used).await;
-        let settled = settled.expect("it was adopted");
-        assert_eq!(settled.is_repeated, is_repeated);
-        assert_eq!(remaining(fixture, &limits).await, [85], "25 of 40 are given back");
+        for _ in 0..2 {
+            match fixture.store().adopt_reservation(&record, age).await {
+                // A store in front of another one that adopts.
+                Err(error) if error.kind() == StoreErrorKind::Unsupported => return,
+                adopted => adopted.expect("store is available"),
+            }
+        }
+        let used = FinalCosts::of(Costs::requests(15));
+        assert_eq!(settle_token(fixture, &token, Some(b"other"), &used).await, None);
+        for is_repeated in [false, true] {
+            let settled = settle_token(fixture, &token, Some(b"acme"), &used).await;
+            assert_eq!(settled.expect("it was adopted").is_repeated, is_repeated);
+            let left = remaining(fixture, std::slice::from_ref(&limit)).await;
+            assert_eq!(left, [74], "{limit}: 25 of 40 are given back");
+        }
     }
 }

@@ -266,7 +266,7 @@ fn slots_are_held_until_the_reservation_is_settled_or_expires() {
     assert!(try_reserve(10).is_ok(), "released by the settlement");
 }
 
-fn clock_now(clock: &ManualClock) -> tollgate::Timestamp {
+fn clock_now(clock: &ManualClock) -> Timestamp {
     tollgate::Clock::now(clock)
 }
 
