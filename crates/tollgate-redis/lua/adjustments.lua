@@ -117,18 +117,8 @@ local function adjustments()
     end
     local doubled = setmetatable({ count = l.most or min(2 * l.count, MAX_EXACT) }, { __index = l })
     local room = doubled.count
-    if s.algorithm == algorithms.c then
-      local last, _, current = counter_settle(s, l.length)
-      local start = window_start(last, l.length)
-      local _, counted = clear_expired(start, l.length, 0, current)
-      if start + l.length <= now then
-        counted = 0
-      end
-      room = max(0, room - counted)
-    else
-      local _, remaining = s.algorithm.step(s, l, PEEK, 0)
-      room = max(0, room - (l.count - remaining))
-    end
+    local _, remaining = s.algorithm.step(s, l, PEEK, 0)
+    room = max(0, room - (l.count - remaining))
     local taken = min(amount, room)
     s.algorithm.step(s, doubled, DEBIT, taken, 0)
     return taken

@@ -172,7 +172,7 @@ local function log_replace(s, kept, entries)
   s.newest, s.total = log_entry(s, -1)
 end
 
--- Inserts a take in the past.
+-- Inserts a take in the past. One entry has all takes of a time, so that a settlement finds them.
 local function log_insert(s, at, cost)
   if not s.newest or at >= s.newest then
     return log_append(s, at, cost)
@@ -180,10 +180,13 @@ local function log_insert(s, at, cost)
   local place = log_search(s, function(other)
     return other <= at
   end)
-  local before = s.base
+  local kept, before = place, s.base
   if place > 0 then
-    local _, total = log_entry(s, place)
+    local when, total = log_entry(s, place)
     before = total
+    if when == at then
+      kept = place - 1
+    end
   end
   local later = redis.call('LRANGE', s.key, place + 1, -1)
   for index, entry in ipairs(later) do
@@ -191,7 +194,7 @@ local function log_insert(s, at, cost)
     later[index] = encode('>I7I7', when, total + cost)
   end
   table.insert(later, 1, encode('>I7I7', at, before + cost))
-  log_replace(s, place, later)
+  log_replace(s, kept, later)
 end
 
 -- Removes `cost`, the newest entries first.

@@ -106,7 +106,8 @@ function token_bucket.step(s, l, op, cost, age)
       end
     end
   elseif op == REFUND then
-    deficit = max(0, deficit - min(cost, l.burst) * l.grains)
+    -- In debt, more than a burst can be refunded. A product above 2^53 is inexact, but it is larger than any deficit.
+    deficit = max(0, deficit - cost * l.grains)
   else
     local owed = max(0, min(cost, l.burst) * l.grains - give * age)
     deficit = max(deficit, min(capacity, deficit + owed))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tollgate::lease::TakeGrant;
 use tollgate::{Limit, Mode, Status, Verdict};
 
-use crate::spec::is_zero;
+use crate::spec::{is_false, is_zero};
 
 /// Operation on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,27 @@ pub enum Operation {
         /// Time in microseconds in which the lease is spent.
         hold_us: u64,
     },
+    /// Takes the cost for a reservation, or refuses. A number that is in use takes nothing; the answer then has the figures.
+    Reserve {
+        /// Quota units: the estimate.
+        cost: u64,
+        /// Number of the reservation, not 0, and not that of a permit.
+        reservation: u64,
+        /// Time in microseconds after which slots expire that are not released before.
+        ttl_us: u64,
+    },
+    /// Settles a reservation with its final amount; the answer has the figures after it, and what it changed.
+    Settle {
+        /// Number of the reservation.
+        reservation: u64,
+        /// Quota units that were used.
+        amount: u64,
+    },
+    /// Extends a reservation and its slots; the answer has the figures after it.
+    Extend {
+        /// Number of the reservation.
+        reservation: u64,
+    },
     /// Refuses all takes for a time; the answer has the figures after it.
     Pause {
         /// Length in microseconds.
@@ -86,6 +107,18 @@ pub struct Answer {
     /// Amount of the granted lease; 0 without one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub granted: u64,
+    /// Used quota above the capacity.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub debt: u64,
+    /// Amount that a settlement gave back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_back: u64,
+    /// Excess that a settlement did not take, because the debt would be too large.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncollected: u64,
+    /// Whether an earlier settlement of the reservation counts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeated: bool,
 }
 
 /// Verdict without `retry_after`.
@@ -112,6 +145,10 @@ impl From<&Status<'_>> for Answer {
             remaining: status.remaining(),
             reset_after_us: micros(status.reset_after()),
             granted: 0,
+            debt: status.debt(),
+            given_back: 0,
+            uncollected: 0,
+            repeated: false,
         }
     }
 }

@@ -7,9 +7,12 @@ use crate::answer::{Answer, Operation};
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
 
-/// Kinds of events in a history. Each level includes the ones before it.
+/// Kinds of events in a history. Each level includes the ones before it, except `Reservations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HistoryLevel {
+    /// Takes, peeks, refunds and pauses, and reservations with their settlements, within a day, for which a store keeps
+    /// every record.
+    Reservations,
     /// Takes and peeks; time moves forward and the limit stays the same.
     Basic,
     /// Also refunds, debits, pauses and resets.
@@ -39,10 +42,24 @@ pub struct History {
     limits: Vec<LimitSpec>,
     current: usize,
     now: u64,
+    start: u64,
+    reservations: Vec<Reservation>,
+}
+
+/// A reservation that a history may settle.
+#[derive(Debug, Clone, Copy)]
+struct Reservation {
+    number: u64,
+    cost: u64,
+    ttl: u64,
+    /// When it expires, in microseconds.
+    until: u64,
 }
 
 /// Upper bound on times in microseconds, so that no sum exceeds 2^53.
 const MAX_TIME: u64 = 1 << 52;
+/// Number of the first reservation; permits have lower numbers.
+const FIRST_RESERVATION: u64 = 1000;
 const DAY: u64 = 86_400_000_000;
 const YEAR: u64 = 365 * DAY;
 
@@ -55,7 +72,7 @@ impl History {
         let draw = if level == HistoryLevel::Leases { draw_leased } else { draw_limit };
         let limits = (0..versions).map(|_| draw(&mut random, kind)).collect();
         let now = *random.pick(&[0, 1, 1_794_765_516_667_233, DAY * 20_000]).unwrap_or(&0);
-        Self { random, level, limits, current: 0, now }
+        Self { random, level, limits, current: 0, now, start: now, reservations: Vec::new() }
     }
 
     /// Limits of the steps: one name, different parameters.
@@ -95,8 +112,16 @@ impl History {
         };
         if self.level >= HistoryLevel::Changes && self.random.one_in(15) {
             self.now = self.now.saturating_sub(self.random.magnitude(window.saturating_mul(3)));
-        } else if self.now + step < MAX_TIME {
+        } else if self.now + step < self.end() {
             self.now += step;
+        }
+    }
+
+    /// Returns the time that the history does not reach.
+    fn end(&self) -> u64 {
+        match self.level {
+            HistoryLevel::Reservations => self.start + DAY,
+            _ => MAX_TIME,
         }
     }
 
@@ -107,6 +132,9 @@ impl History {
         }
         if self.level == HistoryLevel::Leases && self.random.one_in(3) {
             return self.draw_lease(cost);
+        }
+        if self.level == HistoryLevel::Reservations {
+            return self.draw_with_reservations(cost);
         }
         let window = scale(&self.spec());
         let kinds = if self.level == HistoryLevel::Basic { 16 } else { 24 };
@@ -132,6 +160,68 @@ impl History {
         let hold_us = if self.random.one_in(4) { self.random.magnitude(hold_us) } else { hold_us };
         let cost = if self.random.one_in(2) { 0 } else { cost };
         Operation::Lease { cost, amount: self.random.magnitude(spec.capacity()), hold_us }
+    }
+
+    fn draw_with_reservations(&mut self, cost: u64) -> Operation {
+        match self.random.within(0, 11) {
+            0..=2 => Operation::Take { cost },
+            3 => Operation::Peek { cost },
+            4 if self.random.one_in(3) => Operation::Refund { cost },
+            4 if self.random.one_in(2) => {
+                let window = scale(&self.spec());
+                Operation::Pause { length_us: self.random.magnitude(window) }
+            }
+            4..=7 => self.draw_reserve(cost),
+            _ => self.draw_settle().unwrap_or(Operation::Take { cost }),
+        }
+    }
+
+    /// Draws a reservation, most often a new one.
+    fn draw_reserve(&mut self, cost: u64) -> Operation {
+        let known = self.draw_open().filter(|_| self.random.one_in(10));
+        let number = FIRST_RESERVATION + self.reservations.len() as u64;
+        let has_slots = self.spec().algorithm == Kind::Concurrency;
+        // Sums of token buckets are kept as long as records: all of a history have the same ttl.
+        let ttl = if has_slots { self.random.within(DAY / 1440, DAY) } else { DAY };
+        let new = Reservation { number, cost, ttl, until: self.now + ttl };
+        if known.is_none() {
+            self.reservations.push(new);
+        }
+        // If the first one with this number was refused, this one lasts at least as long.
+        let Reservation { number: reservation, ttl: ttl_us, .. } = known.unwrap_or(new);
+        Operation::Reserve { cost, reservation, ttl_us }
+    }
+
+    /// Draws a settlement or an extension of a reservation, if there is one; it may have been refused or settled.
+    fn draw_settle(&mut self) -> Option<Operation> {
+        let Reservation { number: reservation, cost, .. } = self.draw_open()?;
+        if self.random.one_in(8) {
+            return Some(Operation::Extend { reservation });
+        }
+        let capacity = self.spec().capacity();
+        let amount = match self.random.within(0, 7) {
+            0 => 0,
+            1 => cost,
+            2 => cost.saturating_sub(1),
+            3..=5 => self.random.within(0, cost),
+            6 => cost.saturating_add(self.random.magnitude(capacity)),
+            _ => cost.saturating_add(capacity.saturating_mul(2)),
+        };
+        Some(Operation::Settle { reservation, amount: amount.min(MAX_TIME) })
+    }
+
+    /// Returns one of the last reservations that have not expired.
+    fn draw_open(&mut self) -> Option<Reservation> {
+        let now = self.now;
+        let open: Vec<Reservation> = self
+            .reservations
+            .iter()
+            .rev()
+            .filter(|reservation| reservation.until > now)
+            .take(6)
+            .copied()
+            .collect();
+        self.random.pick(&open).copied()
     }
 
     /// Draws a slot operation with one of four permits, so that permits recur.

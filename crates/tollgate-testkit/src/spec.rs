@@ -92,7 +92,7 @@ pub struct LimitSpec {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(is_set: &bool) -> bool {
+pub(crate) fn is_false(is_set: &bool) -> bool {
     !*is_set
 }
 

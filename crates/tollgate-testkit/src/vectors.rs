@@ -71,6 +71,9 @@ pub fn generate(kind: Kind) -> VectorFile {
             cases.push(generate_case(1_000_000 + seed, kind, level));
         }
     }
+    for seed in 0..SEEDS {
+        cases.push(generate_case(1_000_000 + seed, kind, HistoryLevel::Reservations));
+    }
     if kind != Kind::Concurrency {
         for seed in 0..SEEDS {
             cases.push(generate_case(1_000_000 + seed, kind, HistoryLevel::Leases));

@@ -118,7 +118,12 @@ impl Script {
             }
             Operation::Release { permit } => self.permit_operation(history, at, "release", permit),
             Operation::Renew { permit } => self.permit_operation(history, at, "renew", permit),
-            Operation::Debit { .. } | Operation::Pause { .. } | Operation::Lease { .. } => None,
+            Operation::Debit { .. }
+            | Operation::Pause { .. }
+            | Operation::Lease { .. }
+            | Operation::Reserve { .. }
+            | Operation::Settle { .. }
+            | Operation::Extend { .. } => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate::lease::WantedLease;
 use tollgate::{Key, Limit, Permit, PermitId, Plan, Store, Subject, Take};
 
-use super::Fixture;
+use super::{Fixture, reservations};
 use crate::answer::{Answer, Operation};
 
 /// Applies one operation to all `limits` of `subject` and returns one answer per limit.
@@ -15,7 +15,8 @@ pub(crate) async fn apply(
     limits: &[&Limit],
     operation: Operation,
 ) -> Vec<Answer> {
-    let subject = Subject::of([subject]);
+    let name = subject;
+    let subject = Subject::of([name]);
     let keys: Vec<Key<'_>> = limits.iter().map(|limit| Key::new(&subject, limit)).collect();
     let plan =
         |cost: u64| Plan::new(keys.iter().map(|key| Take::new(*key, cost))).expect("limits differ");
@@ -37,6 +38,9 @@ pub(crate) async fn apply(
         }
         Operation::Hold { cost, permit } => {
             store.take(&plan(cost).with_permit(permit_id(permit))).await
+        }
+        Operation::Reserve { .. } | Operation::Settle { .. } | Operation::Extend { .. } => {
+            return reservations::apply(fixture, name, limits, operation).await;
         }
         Operation::Release { permit } => {
             store.release(&permit_on(&keys, permit)).await.expect("released");

@@ -36,6 +36,11 @@ pub async fn lease_histories_match_oracle(fixture: &impl Fixture) {
     }
 }
 
+/// Takes and reservations.
+pub async fn reservation_histories_match_oracle(fixture: &impl Fixture) {
+    compare_all(fixture, HistoryLevel::Reservations).await;
+}
+
 /// The committed vectors, step by step.
 pub async fn golden_vectors_match(fixture: &impl Fixture) {
     for file in vectors::committed() {

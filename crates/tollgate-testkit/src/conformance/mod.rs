@@ -38,6 +38,7 @@ pub mod histories;
 pub mod listing;
 pub mod operations;
 pub mod permits;
+pub mod reservations;
 pub mod shadow;
 
 use std::time::Duration;
@@ -142,6 +143,21 @@ macro_rules! conformance {
                 release_drops_expired_slots
                 lowered_ttl_shortens_held_slots
             ]
+            reservations: [
+                a_settlement_gives_back_what_was_not_used
+                excess_becomes_a_debt_of_at_most_one_limit
+                a_debt_of_two_windows_is_at_most_one_limit
+                only_the_first_settlement_counts
+                what_has_left_its_window_is_not_given_back
+                a_bucket_gives_back_no_refill
+                a_refused_reservation_takes_nothing_and_is_unknown
+                a_wrong_secret_or_tenant_is_unknown
+                all_limits_of_a_plan_are_reserved_or_none
+                slots_are_released_by_the_settlement_and_expire_with_the_ttl
+                a_renewal_extends_the_reservation_and_its_slots
+                a_cancelled_reservation_returns_every_unit
+                an_adopted_reservation_is_settled_here
+            ]
             listing: [
                 lists_every_active_key_once
                 prefix_filters_the_listing
@@ -164,6 +180,7 @@ macro_rules! conformance {
                 operation_histories_match_oracle
                 change_histories_match_oracle
                 lease_histories_match_oracle
+                reservation_histories_match_oracle
                 golden_vectors_match
             ]
         }

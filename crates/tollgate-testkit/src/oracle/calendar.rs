@@ -5,7 +5,8 @@ use std::ops::Range;
 use tollgate::Timestamp;
 use tollgate::algorithm::Calendar;
 
-use super::Model;
+use super::reservation::Taken;
+use super::{Holder, MAX_EXACT, Model};
 use crate::spec::{Align, LimitSpec};
 
 #[derive(Debug, Clone, Default)]
@@ -60,7 +61,7 @@ impl Model for Aligned {
         self.used + cost <= spec.count
     }
 
-    fn take(&mut self, _: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
+    fn take(&mut self, _: &LimitSpec, now: u64, cost: u64, _: Option<Holder>) {
         (self.last, self.used) = (now, self.used + cost);
     }
 
@@ -71,6 +72,25 @@ impl Model for Aligned {
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {
         let used = self.used.max(spec.count.min(self.used.saturating_add(cost)));
         age <= now - self.window(spec, now).start && self.change(now - age, used)
+    }
+
+    fn give_back(&mut self, spec: &LimitSpec, now: u64, amount: u64, taken: &Taken) -> u64 {
+        if taken.at < self.window(spec, now).start {
+            return 0;
+        }
+        let amount = amount.min(self.used);
+        self.change(now, self.used - amount);
+        amount
+    }
+
+    fn overdraw(&mut self, spec: &LimitSpec, now: u64, amount: u64) -> u64 {
+        let amount = amount.min((2 * spec.count).min(MAX_EXACT).saturating_sub(self.used));
+        self.change(now, self.used + amount);
+        amount
+    }
+
+    fn debt(&self, spec: &LimitSpec, _: u64) -> u64 {
+        self.used.saturating_sub(spec.count)
     }
 
     fn used(&self, spec: &LimitSpec, _: u64) -> u64 {

@@ -1,6 +1,7 @@
 //! Concurrency limit by its definition: an unordered list of slots and a sum over the unexpired ones.
 
-use super::Model;
+use super::reservation::Taken;
+use super::{Holder, Model};
 use crate::spec::LimitSpec;
 
 #[derive(Debug, Clone, Default)]
@@ -80,9 +81,11 @@ impl Model for Slots {
         self.sum(now) + cost <= spec.count
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, holder: Option<Holder>) {
         self.drop_expired(now);
-        self.slots.push(Slot { permit, since: now, until: now + spec.window_us, cost });
+        let permit = holder.map(|holder| holder.permit);
+        let ttl = holder.map_or(spec.window_us, |holder| holder.ttl.min(spec.window_us));
+        self.slots.push(Slot { permit, since: now, until: now + ttl, cost });
     }
 
     fn refund(&mut self, _: &LimitSpec, _: u64, _: u64) -> bool {
@@ -100,6 +103,19 @@ impl Model for Slots {
             slot.until = slot.since + spec.window_us;
         }
         true
+    }
+
+    /// Slots are released by their permit only.
+    fn give_back(&mut self, _: &LimitSpec, _: u64, _: u64, _: &Taken) -> u64 {
+        0
+    }
+
+    fn overdraw(&mut self, _: &LimitSpec, _: u64, _: u64) -> u64 {
+        0
+    }
+
+    fn debt(&self, _: &LimitSpec, _: u64) -> u64 {
+        0
     }
 
     fn used(&self, spec: &LimitSpec, now: u64) -> u64 {

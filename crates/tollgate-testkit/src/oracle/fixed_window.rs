@@ -1,6 +1,7 @@
 //! Fixed window that opens with its first take.
 
-use super::Model;
+use super::reservation::Taken;
+use super::{Holder, MAX_EXACT, Model};
 use crate::spec::LimitSpec;
 
 #[derive(Debug, Clone, Default)]
@@ -53,7 +54,7 @@ impl Model for Fixed {
         self.sum() + cost <= spec.count
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<Holder>) {
         self.set(spec, now, self.sum() + cost);
     }
 
@@ -64,6 +65,25 @@ impl Model for Fixed {
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {
         let used = self.sum().max(spec.count.min(self.sum().saturating_add(cost)));
         age < spec.window_us && age <= now && self.set(spec, now - age, used)
+    }
+
+    fn give_back(&mut self, spec: &LimitSpec, now: u64, amount: u64, taken: &Taken) -> u64 {
+        if self.open.is_none_or(|open| taken.at < open.since) {
+            return 0;
+        }
+        let amount = amount.min(self.sum());
+        self.set(spec, now, self.sum() - amount);
+        amount
+    }
+
+    fn overdraw(&mut self, spec: &LimitSpec, now: u64, amount: u64) -> u64 {
+        let amount = amount.min((2 * spec.count).min(MAX_EXACT).saturating_sub(self.sum()));
+        self.set(spec, now, self.sum() + amount);
+        amount
+    }
+
+    fn debt(&self, spec: &LimitSpec, _: u64) -> u64 {
+        self.sum().saturating_sub(spec.count)
     }
 
     fn used(&self, spec: &LimitSpec, _: u64) -> u64 {

@@ -5,15 +5,27 @@ mod calendar;
 mod concurrency;
 mod fixed_window;
 mod lease;
+mod reservation;
 mod sliding_counter;
 mod sliding_window;
 mod token_bucket;
 
 use crate::answer::{Answer, Operation, VerdictKind};
 use crate::spec::{Kind, LimitSpec};
+use reservation::{Note, Reservation, Reservations, Settlement, Taken};
 
 /// Maximum length of a pause in microseconds.
 const MAX_PAUSE: u64 = 36_525 * 86_400 * 1_000_000;
+
+/// Largest exact number.
+const MAX_EXACT: u64 = 1 << 53;
+
+/// The permit of slots, and the time in microseconds after which they expire.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    permit: u64,
+    ttl: u64,
+}
 
 /// State of a key under one algorithm.
 trait Model: Clone {
@@ -23,7 +35,7 @@ trait Model: Clone {
     /// Returns true if a settled key has enough quota for `cost`.
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
     /// Takes `cost`; slots carry the permit.
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>);
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, holder: Option<Holder>);
     /// Returns how much of what remains can be leased for `hold` microseconds.
     fn leasable(&self, _: &LimitSpec, remaining: u64, _hold: u64) -> u64 {
         remaining
@@ -36,6 +48,16 @@ trait Model: Clone {
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
     /// Debits `cost` unconditionally. Returns true if that changed the state.
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool;
+    /// Returns what a reservation notes of its take, of a settled key.
+    fn note(&self) -> Note {
+        Note::default()
+    }
+    /// Gives back a part of an earlier take to a settled key, as far as it still counts. Returns the amount.
+    fn give_back(&mut self, spec: &LimitSpec, now: u64, amount: u64, taken: &Taken) -> u64;
+    /// Takes beyond the limit from a settled key, down to a debt of one further limit. Returns the amount.
+    fn overdraw(&mut self, spec: &LimitSpec, now: u64, amount: u64) -> u64;
+    /// Returns the used count of a settled key above the capacity.
+    fn debt(&self, spec: &LimitSpec, now: u64) -> u64;
     /// Returns the used count of a settled key, at most the capacity.
     fn used(&self, spec: &LimitSpec, now: u64) -> u64;
     /// Returns the time in microseconds until a settled key is fresh.
@@ -56,6 +78,7 @@ pub struct Oracle {
     calendar: calendar::Aligned,
     slots: concurrency::Slots,
     pause: Option<Pause>,
+    reservations: Reservations,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,19 +104,60 @@ impl Oracle {
             paused_for = paused_for.max(length_us.min(MAX_PAUSE));
             self.pause = Some(Pause { since: now, until: now + paused_for });
         }
-        match operation {
-            Operation::Release { permit } => {
-                let is_last = self.slots.release(now, permit);
-                if is_last && paused_for == 0 {
-                    *self = Self::new();
-                }
+        let settlement = match operation {
+            Operation::Settle { reservation, amount } => {
+                self.settle(spec, now, (reservation, amount))
             }
-            Operation::Renew { permit } => self.slots.renew(now, permit),
+            _ => None,
+        };
+        match operation {
+            Operation::Release { permit } | Operation::Settle { reservation: permit, .. } => {
+                self.release(now, permit, paused_for);
+            }
+            Operation::Renew { permit } | Operation::Extend { reservation: permit } => {
+                self.slots.renew(now, permit);
+            }
             _ => {}
         }
-        let effective = match operation {
+        let effective = self.effective(operation, paused_for);
+        let mut answer = self.apply_effective(spec, now, effective);
+        if let Some((settlement, is_repeated)) = settlement {
+            answer.given_back = settlement.given_back;
+            answer.uncollected = settlement.uncollected;
+            answer.repeated = is_repeated;
+        }
+        let takes = matches!(
+            operation,
+            Operation::Take { cost: 1.. }
+                | Operation::Hold { cost: 1.., .. }
+                | Operation::Reserve { cost: 1.., .. }
+                | Operation::Lease { cost: 1.., .. }
+        );
+        if paused_for == 0 && (takes || answer.granted > 0) && answer.is_allowed() {
+            self.pause = None;
+        }
+        if paused_for > 0 {
+            show_pause(spec, &mut answer, (effective, paused_for));
+        }
+        if let Operation::Reserve { cost, reservation, .. } = operation
+            && answer.is_allowed()
+        {
+            self.remember(spec, now, (reservation, cost));
+        }
+        answer
+    }
+
+    /// Returns the operation that runs: a pause refuses takes, and some operations only have the figures after them.
+    fn effective(&self, operation: Operation, paused_for: u64) -> Operation {
+        match operation {
+            Operation::Reserve { reservation, .. }
+                if self.reservations.contains_key(&reservation) =>
+            {
+                Operation::Peek { cost: 0 }
+            }
             Operation::Take { cost }
             | Operation::Hold { cost, .. }
+            | Operation::Reserve { cost, .. }
             | Operation::Lease { cost, .. }
                 if paused_for > 0 =>
             {
@@ -102,37 +166,68 @@ impl Oracle {
             Operation::Reset
             | Operation::Pause { .. }
             | Operation::Release { .. }
-            | Operation::Renew { .. } => Operation::Peek { cost: 0 },
+            | Operation::Renew { .. }
+            | Operation::Settle { .. }
+            | Operation::Extend { .. } => Operation::Peek { cost: 0 },
             operation => operation,
-        };
-        let mut answer = match spec.algorithm {
-            Kind::TokenBucket => apply_to(&mut self.bucket, spec, now, effective),
-            Kind::SlidingWindow => apply_to(&mut self.log, spec, now, effective),
-            Kind::SlidingCounter => apply_to(&mut self.counter, spec, now, effective),
-            Kind::FixedWindow => apply_to(&mut self.fixed, spec, now, effective),
-            Kind::CalendarWindow => apply_to(&mut self.calendar, spec, now, effective),
-            Kind::Concurrency => apply_to(&mut self.slots, spec, now, effective),
-        };
-        let takes = matches!(
-            operation,
-            Operation::Take { cost: 1.. }
-                | Operation::Hold { cost: 1.., .. }
-                | Operation::Lease { cost: 1.., .. }
-        );
-        if paused_for == 0 && (takes || answer.granted > 0) && answer.is_allowed() {
-            self.pause = None;
         }
-        if paused_for > 0 {
-            if matches!(effective, Operation::Peek { cost: 1.. })
-                && answer.verdict != VerdictKind::Never
-            {
-                answer.verdict = VerdictKind::Deny;
-                answer.retry_after_us = answer.retry_after_us.max(Some(paused_for));
-            }
-            (answer.count, answer.remaining) = (spec.capacity(), 0);
-            answer.reset_after_us = answer.reset_after_us.max(paused_for);
+    }
+
+    fn apply_effective(&mut self, spec: &LimitSpec, now: u64, operation: Operation) -> Answer {
+        match spec.algorithm {
+            Kind::TokenBucket => apply_to(&mut self.bucket, spec, now, operation),
+            Kind::SlidingWindow => apply_to(&mut self.log, spec, now, operation),
+            Kind::SlidingCounter => apply_to(&mut self.counter, spec, now, operation),
+            Kind::FixedWindow => apply_to(&mut self.fixed, spec, now, operation),
+            Kind::CalendarWindow => apply_to(&mut self.calendar, spec, now, operation),
+            Kind::Concurrency => apply_to(&mut self.slots, spec, now, operation),
         }
-        answer
+    }
+
+    /// Releases the slots of a permit. A key without slots and pause is as one that was never used.
+    fn release(&mut self, now: u64, permit: u64, paused_for: u64) {
+        if self.slots.release(now, permit) && paused_for == 0 {
+            let reservations = std::mem::take(&mut self.reservations);
+            *self = Self { reservations, ..Self::new() };
+        }
+    }
+
+    /// Records a reservation that was allowed, unless its number is in use.
+    fn remember(&mut self, spec: &LimitSpec, now: u64, (number, cost): (u64, u64)) {
+        let note = match spec.algorithm {
+            Kind::TokenBucket => reservation::note(&self.bucket, spec, now),
+            _ => Note::default(),
+        };
+        let taken = Taken { at: now, note };
+        let new = Reservation { cost, taken, settlement: None };
+        self.reservations.entry(number).or_insert(new);
+    }
+
+    /// Settles a reservation. Returns the first settlement, and whether it is an earlier one; `None` if there is no such
+    /// reservation.
+    fn settle(
+        &mut self,
+        spec: &LimitSpec,
+        now: u64,
+        (number, amount): (u64, u64),
+    ) -> Option<(Settlement, bool)> {
+        let mut known = self.reservations.get(&number)?.clone();
+        if let Some(settlement) = known.settlement {
+            return Some((settlement, true));
+        }
+        let change = (&known, amount);
+        let settlement = match spec.algorithm {
+            Kind::TokenBucket => reservation::settle(&mut self.bucket, spec, now, change),
+            Kind::SlidingWindow => reservation::settle(&mut self.log, spec, now, change),
+            Kind::SlidingCounter => reservation::settle(&mut self.counter, spec, now, change),
+            Kind::FixedWindow => reservation::settle(&mut self.fixed, spec, now, change),
+            Kind::CalendarWindow => reservation::settle(&mut self.calendar, spec, now, change),
+            // Slots are released, and not counted.
+            Kind::Concurrency => Settlement::default(),
+        };
+        known.settlement = Some(settlement);
+        self.reservations.insert(number, known);
+        Some((settlement, false))
     }
 
     fn pause_left(&mut self, now: u64) -> u64 {
@@ -142,6 +237,16 @@ impl Oracle {
         }
         pause.until.saturating_sub(now)
     }
+}
+
+/// Changes the answer of a key to that of a paused one.
+fn show_pause(spec: &LimitSpec, answer: &mut Answer, (effective, paused_for): (Operation, u64)) {
+    if matches!(effective, Operation::Peek { cost: 1.. }) && answer.verdict != VerdictKind::Never {
+        answer.verdict = VerdictKind::Deny;
+        answer.retry_after_us = answer.retry_after_us.max(Some(paused_for));
+    }
+    (answer.count, answer.remaining) = (spec.capacity(), 0);
+    answer.reset_after_us = answer.reset_after_us.max(paused_for);
 }
 
 fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Operation) -> Answer {
@@ -154,9 +259,10 @@ fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Oper
         model.clone_from(&settled);
     }
     let (verdict, retry_after_us) = match operation {
-        Operation::Take { cost } | Operation::Hold { cost, .. } | Operation::Peek { cost } => {
-            verdict(&settled, spec, now, cost)
-        }
+        Operation::Take { cost }
+        | Operation::Hold { cost, .. }
+        | Operation::Reserve { cost, .. }
+        | Operation::Peek { cost } => verdict(&settled, spec, now, cost),
         _ => (VerdictKind::Allow, None),
     };
     let changed = match operation {
@@ -165,7 +271,13 @@ fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Oper
             true
         }
         Operation::Hold { cost, permit } if verdict == VerdictKind::Allow && cost > 0 => {
-            settled.take(spec, now, cost, Some(permit));
+            settled.take(spec, now, cost, Some(Holder { permit, ttl: spec.window_us }));
+            true
+        }
+        Operation::Reserve { cost, reservation, ttl_us }
+            if verdict == VerdictKind::Allow && cost > 0 =>
+        {
+            settled.take(spec, now, cost, Some(Holder { permit: reservation, ttl: ttl_us }));
             true
         }
         Operation::Refund { cost } => settled.refund(spec, now, cost),
@@ -174,11 +286,23 @@ fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Oper
     };
     let count = settled.used(spec, now);
     let reset_after_us = settled.reset_after(spec, now);
+    let debt = settled.debt(spec, now);
     if changed {
         *model = settled;
     }
     let remaining = spec.capacity() - count;
-    Answer { verdict, retry_after_us, count, remaining, reset_after_us, granted: 0 }
+    Answer {
+        verdict,
+        retry_after_us,
+        count,
+        remaining,
+        reset_after_us,
+        granted: 0,
+        debt,
+        given_back: 0,
+        uncollected: 0,
+        repeated: false,
+    }
 }
 
 fn verdict<M: Model>(

@@ -6,7 +6,8 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
-use super::Model;
+use super::reservation::Taken;
+use super::{Holder, Model};
 use crate::spec::LimitSpec;
 
 /// Used count by window number. Only the two newest windows are stored.
@@ -60,6 +61,11 @@ impl Counter {
         let weight = ratio(spec.window_us - faded) / ratio(spec.window_us);
         let most = max_used(spec);
         ratio(current.min(most)) + ratio(previous.min(most)) * weight
+    }
+
+    /// Returns the estimate, rounded up.
+    fn estimated(&self, spec: &LimitSpec, now: u64) -> u64 {
+        self.estimate(spec, now).ceil().to_integer().to_u64().unwrap_or(u64::MAX)
     }
 
     /// Drops all but the two newest windows at `now`.
@@ -127,7 +133,7 @@ impl Model for Counter {
         self.estimate(spec, now) + ratio(cost) <= ratio(spec.count)
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<Holder>) {
         self.drop_expired(spec.window_us, now);
         *self.takes.entry(number(spec.window_us, now)).or_default() += cost;
     }
@@ -156,9 +162,37 @@ impl Model for Counter {
         self.change(spec, now, previous, current)
     }
 
+    /// Reduces the window of the take.
+    fn give_back(&mut self, spec: &LimitSpec, now: u64, amount: u64, taken: &Taken) -> u64 {
+        let (previous, current) = self.counts(spec.window_us, now);
+        let windows_since = number(spec.window_us, now) - number(spec.window_us, taken.at);
+        let returned = match windows_since {
+            0 => amount.min(current),
+            1 => amount.min(previous),
+            _ => 0,
+        };
+        if windows_since == 0 {
+            self.change(spec, now, previous, current - returned);
+        } else {
+            self.change(spec, now, previous - returned, current);
+        }
+        returned
+    }
+
+    /// The estimate is at most that of a debt of one limit.
+    fn overdraw(&mut self, spec: &LimitSpec, now: u64, amount: u64) -> u64 {
+        let (previous, current) = self.counts(spec.window_us, now);
+        let room = max_used(spec).saturating_sub(self.estimated(spec, now));
+        self.change(spec, now, previous, current + amount.min(room));
+        amount.min(room)
+    }
+
+    fn debt(&self, spec: &LimitSpec, now: u64) -> u64 {
+        self.estimated(spec, now).saturating_sub(spec.count)
+    }
+
     fn used(&self, spec: &LimitSpec, now: u64) -> u64 {
-        let estimate = self.estimate(spec, now).ceil().to_integer().to_u64();
-        estimate.unwrap_or(u64::MAX).min(spec.count)
+        self.estimated(spec, now).min(spec.count)
     }
 
     fn reset_after(&self, spec: &LimitSpec, now: u64) -> u64 {

@@ -1,6 +1,7 @@
 //! Sliding window by its definition: a list of accepted takes and a sum over those in the window.
 
-use super::Model;
+use super::reservation::Taken;
+use super::{Holder, MAX_EXACT, Model};
 use crate::spec::LimitSpec;
 
 #[derive(Debug, Clone, Default)]
@@ -42,7 +43,7 @@ impl Model for Log {
         self.sum(spec, now) + cost <= spec.count
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<Holder>) {
         self.drop_expired(spec.counted_us(), now);
         self.takes.push((now, cost));
     }
@@ -73,6 +74,31 @@ impl Model for Log {
         self.takes.push((now.saturating_sub(age), cost));
         self.takes.sort_by_key(|(at, _)| *at);
         true
+    }
+
+    /// Removes the amount from what was taken at that time, and not from the newest takes.
+    fn give_back(&mut self, spec: &LimitSpec, now: u64, mut amount: u64, taken: &Taken) -> u64 {
+        self.drop_expired(spec.counted_us(), now);
+        let before = self.sum(spec, now);
+        for (_, cost) in self.takes.iter_mut().filter(|(at, _)| *at == taken.at) {
+            let removed = amount.min(*cost);
+            *cost -= removed;
+            amount -= removed;
+        }
+        self.takes.retain(|(_, cost)| *cost > 0);
+        before - self.sum(spec, now)
+    }
+
+    fn overdraw(&mut self, spec: &LimitSpec, now: u64, amount: u64) -> u64 {
+        let room = (2 * spec.count).min(MAX_EXACT).saturating_sub(self.sum(spec, now));
+        if amount.min(room) > 0 {
+            self.take(spec, now, amount.min(room), None);
+        }
+        amount.min(room)
+    }
+
+    fn debt(&self, spec: &LimitSpec, now: u64) -> u64 {
+        self.sum(spec, now).saturating_sub(spec.count)
     }
 
     fn used(&self, spec: &LimitSpec, now: u64) -> u64 {

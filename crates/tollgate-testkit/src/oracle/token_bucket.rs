@@ -5,7 +5,8 @@ use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 use tollgate::algorithm::Parameters;
 
-use super::Model;
+use super::reservation::{GivenBack, Note, Taken};
+use super::{Holder, MAX_EXACT, Model};
 use crate::spec::LimitSpec;
 
 #[derive(Debug, Clone)]
@@ -15,6 +16,7 @@ pub(super) struct Bucket {
     /// Parameters of the last update: tokens per microsecond, and the burst.
     rate: BigRational,
     burst: BigRational,
+    given_back: GivenBack,
     /// Cached result of `enforced` for the last spec.
     enforced: Option<(LimitSpec, Enforced)>,
 }
@@ -29,7 +31,14 @@ struct Enforced {
 impl Default for Bucket {
     fn default() -> Self {
         let zero = BigRational::zero();
-        Self { at: 0, missing: zero.clone(), rate: zero.clone(), burst: zero, enforced: None }
+        Self {
+            at: 0,
+            missing: zero.clone(),
+            rate: zero.clone(),
+            burst: zero,
+            given_back: GivenBack::default(),
+            enforced: None,
+        }
     }
 }
 
@@ -48,6 +57,30 @@ fn enforced(spec: &LimitSpec) -> Enforced {
         (spec.count, spec.window_us)
     };
     Enforced { rate: ratio(tokens) / ratio(micros), parts: ratio(micros) }
+}
+
+impl Bucket {
+    /// Grains in a token.
+    fn parts(&self) -> BigRational {
+        self.enforced.as_ref().map_or_else(|| ratio(1), |(_, enforced)| enforced.parts.clone())
+    }
+
+    /// Returns what settlements gave back since a reservation noted the sum; all tokens if that is not known.
+    fn given_back_since(&self, note: &Note) -> BigRational {
+        match self.given_back.restarts == note.given_back.restarts {
+            true => &self.given_back.total - &note.given_back.total,
+            false => note.missing.clone(),
+        }
+    }
+
+    fn add_given_back(&mut self, tokens: &BigRational) {
+        let total = &self.given_back.total + tokens;
+        let GivenBack { restarts, .. } = self.given_back;
+        self.given_back = match &total * self.parts() > ratio(MAX_EXACT) {
+            true => GivenBack { restarts: restarts + 1, total: tokens.clone() },
+            false => GivenBack { restarts, total },
+        };
+    }
 }
 
 impl Model for Bucket {
@@ -78,7 +111,7 @@ impl Model for Bucket {
         &self.missing + ratio(cost) <= ratio(spec.capacity())
     }
 
-    fn take(&mut self, _: &LimitSpec, _: u64, cost: u64, _: Option<u64>) {
+    fn take(&mut self, _: &LimitSpec, _: u64, cost: u64, _: Option<Holder>) {
         self.missing += ratio(cost);
     }
 
@@ -105,8 +138,37 @@ impl Model for Bucket {
         std::mem::replace(&mut self.missing, missing) != self.missing
     }
 
-    fn used(&self, _: &LimitSpec, _: u64) -> u64 {
-        self.missing.ceil().to_integer().to_u64().unwrap_or(u64::MAX)
+    fn note(&self) -> Note {
+        Note { missing: self.missing.clone(), given_back: self.given_back.clone() }
+    }
+
+    /// Gives back what the bucket surely owes for the take: less the refill that it would have lost without it.
+    fn give_back(&mut self, spec: &LimitSpec, now: u64, amount: u64, taken: &Taken) -> u64 {
+        let wanted = ratio(amount.min(spec.capacity()));
+        let missing = &taken.note.missing - self.given_back_since(&taken.note);
+        let owed = wanted.clone().max(missing) - &self.rate * ratio(now - taken.at);
+        let tokens = wanted.min(owed).min(self.missing.clone()).max(BigRational::zero());
+        self.missing -= &tokens;
+        self.add_given_back(&tokens);
+        tokens.ceil().to_integer().to_u64().unwrap_or(u64::MAX)
+    }
+
+    fn overdraw(&mut self, spec: &LimitSpec, _: u64, amount: u64) -> u64 {
+        let largest = (ratio(2 * spec.capacity())).min(ratio(MAX_EXACT) / self.parts());
+        let room = (largest - &self.missing).max(BigRational::zero()).floor();
+        let amount = amount.min(room.to_integer().to_u64().unwrap_or(u64::MAX));
+        self.missing += ratio(amount);
+        amount
+    }
+
+    fn debt(&self, spec: &LimitSpec, _: u64) -> u64 {
+        let over = &self.missing - ratio(spec.capacity());
+        over.max(BigRational::zero()).ceil().to_integer().to_u64().unwrap_or(u64::MAX)
+    }
+
+    fn used(&self, spec: &LimitSpec, _: u64) -> u64 {
+        let used = self.missing.ceil().to_integer().to_u64().unwrap_or(u64::MAX);
+        used.min(spec.capacity())
     }
 
     fn reset_after(&self, _: &LimitSpec, _: u64) -> u64 {

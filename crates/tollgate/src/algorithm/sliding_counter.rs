@@ -109,7 +109,9 @@ impl SlidingCounter {
                 self.give_back(&mut counter, now, amount, saturating_micros(age))
             }
             Adjustment::Overdraw { amount } => {
-                let amount = amount.min(self.max_used().saturating_sub(counter.current));
+                // Both windows count: each can have excess.
+                let used = self.used(&self.view(&counter, now));
+                let amount = amount.min(self.max_used().saturating_sub(used));
                 counter.current += amount;
                 Change::of(amount)
             }

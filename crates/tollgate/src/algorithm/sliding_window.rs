@@ -210,14 +210,17 @@ impl Log {
         }
     }
 
-    /// Inserts a take with a past time in chronological order.
+    /// Inserts a take with a past time in chronological order. One entry has all takes of a time, so that a settlement finds
+    /// them.
     fn insert(&mut self, at: u64, cost: u64) {
-        let place = self.entries.partition_point(|entry| entry.at <= at);
-        let before = match place.checked_sub(1).and_then(|index| self.entries.get(index)) {
-            Some(entry) => entry.total,
-            None => self.base,
-        };
-        self.entries.insert(place, Entry { at, total: before });
+        let place = self.entries.partition_point(|entry| entry.at < at);
+        if self.entries.get(place).is_none_or(|entry| entry.at != at) {
+            let before = match place.checked_sub(1).and_then(|index| self.entries.get(index)) {
+                Some(entry) => entry.total,
+                None => self.base,
+            };
+            self.entries.insert(place, Entry { at, total: before });
+        }
         for entry in self.entries.range_mut(place..) {
             entry.total += cost;
         }

@@ -155,7 +155,8 @@ impl TokenBucket {
             }
             Op::Peek { cost } => wait = self.wait(deficit, cost),
             Op::Refund { cost } => {
-                bucket.deficit = deficit.saturating_sub(cost.min(self.burst) * self.grains);
+                // In debt, more than a burst can be refunded.
+                bucket.deficit = deficit.saturating_sub(cost.saturating_mul(self.grains));
             }
             Op::Debit { cost, age } => {
                 let refilled = self.give.saturating_mul(saturating_micros(age));

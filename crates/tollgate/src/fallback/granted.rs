@@ -18,8 +18,9 @@ use crate::unit::Unit;
 /// Maximum number of reservations of this node, and of kept settlements.
 pub(super) const MAX_KEPT: usize = 100_000;
 
-/// How long a settlement of an unknown reservation is kept.
-pub(super) const KEPT_IF_UNKNOWN: Duration = Duration::from_secs(120);
+/// How often the shared store may reply that it does not know the reservation of a kept settlement. Each maintenance sends it, about once
+/// a second, so these are two minutes, and an outage does not count.
+pub(super) const MAX_UNKNOWN_REPLIES: u32 = 120;
 
 /// A reservation that this node has granted.
 #[derive(Debug, Clone)]
@@ -40,8 +41,8 @@ pub(super) struct KeptSettlement {
     pub(super) token: ReservationToken,
     pub(super) tenant: Option<Box<[u8]>>,
     pub(super) finals: FinalCosts,
-    /// When it is given up if the shared store does not know the reservation: another node may not have sent it yet.
-    pub(super) until: Timestamp,
+    /// How often the shared store did not know the reservation: another node may not have sent it yet.
+    pub(super) unknown_replies: u32,
 }
 
 /// The reservations of this node, and the settlements to replay.

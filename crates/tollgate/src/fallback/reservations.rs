@@ -8,7 +8,9 @@
 use std::time::Duration;
 
 use super::FallbackStore;
-use super::granted::{Claim, KEPT_IF_UNKNOWN, KeptSettlement, MAX_KEPT, NodeReservation, too_many};
+use super::granted::{
+    Claim, KeptSettlement, MAX_KEPT, MAX_UNKNOWN_REPLIES, NodeReservation, too_many,
+};
 use super::local_decisions::{LocalReason, Operation};
 use super::shared_calls::is_overloaded;
 use crate::decision::Decision;
@@ -222,9 +224,9 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
             return Err(too_many("settlements"));
         }
         let (tenant, finals) = (tenant.map(Into::into), finals.clone());
-        let until = self.clock.now() + KEPT_IF_UNKNOWN;
         let kept = entries.settlements.entry(token.place());
-        let kept = kept.or_insert(KeptSettlement { token: *token, tenant, finals, until });
+        let kept =
+            kept.or_insert(KeptSettlement { token: *token, tenant, finals, unknown_replies: 0 });
         Ok(Settled::kept(&kept.finals))
     }
 
@@ -294,16 +296,25 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     async fn replay_settlements(&self) {
         let kept: Vec<KeptSettlement> =
             self.reservations.0.lock().settlements.values().cloned().collect();
-        for KeptSettlement { token, tenant, finals, until } in kept {
+        for KeptSettlement { token, tenant, finals, .. } in kept {
             let is_done = match self.store.settle(&token, tenant.as_deref(), &finals).await {
                 Err(error) if error.is_transient() => return,
-                Ok(None) => self.clock.now() >= until,
+                Ok(None) => self.is_given_up(&token),
                 _ => true,
             };
             if is_done {
                 self.reservations.0.lock().settlements.remove(&token.place());
             }
         }
+    }
+
+    /// Counts a reply that the reservation of a kept settlement is unknown. Returns whether there were too many.
+    fn is_given_up(&self, token: &ReservationToken) -> bool {
+        let mut entries = self.reservations.0.lock();
+        entries.settlements.get_mut(&token.place()).is_none_or(|kept| {
+            kept.unknown_replies += 1;
+            kept.unknown_replies >= MAX_UNKNOWN_REPLIES
+        })
     }
 
     /// Returns the reservations that the shared store can settle.

@@ -42,6 +42,9 @@ pub(crate) fn apply(
             store.reset(&key);
             return Answer::from(&store.stats(&key));
         }
+        Operation::Reserve { .. } | Operation::Settle { .. } | Operation::Extend { .. } => {
+            unreachable!("histories of snapshots have no reservations, which are not saved")
+        }
     };
     decision.deciding().map(|status: &Status<'_>| Answer::from(status)).unwrap()
 }

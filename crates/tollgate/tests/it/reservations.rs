@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::reservation::{FinalCosts, Settled};
 use tollgate::{
     Costs, Inline, Limit, Limiter, ManualClock, MemoryStore, Policy, Query, Quota,
-    ReservationTerms, ReserveError, Unit,
+    ReservationTerms, ReserveError, Timestamp, Unit,
 };
 use tollgate_testkit::runtime::block_on;
 
@@ -96,6 +96,37 @@ fn usage_above_the_estimate_becomes_a_debt_of_at_most_one_limit() {
         assert_eq!(refused.deciding().unwrap().count(), 600, "{limit}");
         let free = block_on(limiter.check(query(vec![limit.clone()], 0)).into_future()).unwrap();
         assert!(free.is_allowed(), "{limit}: a cost of 0 passes");
+    }
+}
+
+/// Excess in two neighbouring windows adds up in the estimate of a sliding counter.
+#[test]
+fn a_debt_of_two_windows_is_at_most_one_limit() {
+    for limit in each_algorithm() {
+        let (limiter, clock) = limiter();
+        let tokens = [0, 1].map(|_| reserve(&limiter, vec![limit.clone()], 100));
+        clock.set(Timestamp::from_micros(59_999_999));
+        let _ = settle(&limiter, &tokens[0], 2_000);
+        clock.set(Timestamp::from_micros(60_000_000));
+        let settled = settle(&limiter, &tokens[1], 2_000);
+        let debt = settled.limits[0].reply.debt();
+        assert!(debt <= 600, "{limit}: {debt}");
+        let [charged, refunded, uncollected] = amounts(&settled);
+        assert_eq!((refunded, charged + uncollected), (0, 2_000), "{limit}");
+    }
+}
+
+#[test]
+fn a_refund_repays_a_debt() {
+    for limit in each_algorithm() {
+        for (refund, left) in [(700, 100), (1_200, 600), (u64::MAX, 600)] {
+            let (limiter, _) = limiter();
+            let token = reserve(&limiter, vec![limit.clone()], 400);
+            let _ = settle(&limiter, &token, 1_200);
+            let query = query(vec![limit.clone()], refund);
+            let refunded = block_on(limiter.refund(query).into_future()).unwrap();
+            assert_eq!(refunded.remaining(), Some(left), "{limit}: {refund}");
+        }
     }
 }
 
@@ -235,7 +266,7 @@ fn slots_are_held_until_the_reservation_is_settled_or_expires() {
     assert!(try_reserve(10).is_ok(), "released by the settlement");
 }
 
-fn clock_now(clock: &ManualClock) -> tollgate::Timestamp {
+fn clock_now(clock: &ManualClock) -> Timestamp {
     tollgate::Clock::now(clock)
 }
 

@@ -199,6 +199,10 @@ fn allowed(capacity: u64) -> Answer {
         remaining: capacity,
         reset_after_us: 0,
         granted: 0,
+        debt: 0,
+        given_back: 0,
+        uncollected: 0,
+        repeated: false,
     }
 }
 
@@ -208,7 +212,6 @@ fn denied(capacity: u64) -> Answer {
         retry_after_us: Some(SECOND),
         count: capacity,
         remaining: 0,
-        reset_after_us: 0,
-        granted: 0,
+        ..allowed(capacity)
     }
 }

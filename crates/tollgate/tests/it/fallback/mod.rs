@@ -9,6 +9,7 @@ mod overload;
 mod permits;
 mod recovery;
 mod refunds;
+mod reservation_fleets;
 mod reservations;
 
 use std::num::NonZeroU32;

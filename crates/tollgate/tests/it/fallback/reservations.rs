@@ -153,11 +153,13 @@ fn limits_of_this_node_alone_are_reserved_and_settled_here() {
 #[test]
 fn a_settlement_elsewhere_waits_for_the_record_of_the_outage() {
     let (fleet, subject) = (Fleet::of(2), Subject::of(["k"]));
-    let limit = Limit::fixed_window(Quota::per_minute(100)).unwrap();
+    let limit = Limit::fixed_window(Quota::per_hour(100)).unwrap();
     fleet.lose();
     let token = reserve(&fleet.nodes[0], &cost(&subject, &limit, 40), &draft(40)).unwrap();
     assert!(settle(&fleet.nodes[1], &token, 30).unwrap().is_degraded);
     assert!(settle(&fleet.nodes[1], &token, 5).unwrap().units[0].charged == 30, "the first counts");
+    // An outage of any length.
+    fleet.wait(300);
     fleet.shared.set(StoreFault::None);
     // The store does not know the reservation yet.
     block_on(fleet.nodes[1].maintain());
@@ -166,6 +168,21 @@ fn a_settlement_elsewhere_waits_for_the_record_of_the_outage() {
     block_on(fleet.nodes[1].maintain());
     assert_eq!(fleet.counted(&limit), 30);
     assert!(settle(&fleet.nodes[0], &token, 0).unwrap().is_repeated);
+}
+
+#[test]
+fn a_settlement_of_an_unknown_reservation_is_given_up_after_two_minutes() {
+    let (fleet, unknown) = (Fleet::of(1), ReservationToken::random());
+    fleet.lose();
+    assert!(settle(&fleet.nodes[0], &unknown, 30).unwrap().is_degraded);
+    fleet.wait(300);
+    for _ in 0..119 {
+        fleet.restore();
+        fleet.wait(1);
+    }
+    assert!(settle(&fleet.nodes[0], &unknown, 30).unwrap().is_repeated, "it is kept");
+    fleet.restore();
+    assert_eq!(settle(&fleet.nodes[0], &unknown, 30), None);
 }
 
 #[test]
