@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::lease::{LeaseOutcome, LeaseTable, LeaseTime};
-use tollgate::{LeaseSize, Plan, Subject};
+use tollgate::{LeaseSize, Subject};
 
 use super::{Node, at, limit, plan};
 
@@ -44,7 +44,8 @@ fn earlier_reading_of_another_thread_neither_ends_leases_nor_forgets_the_demand(
     assert_eq!(node.table.stats(node.now).held, 1, "a scrape");
     assert!(node.decided(&plan).is_some());
     assert_eq!(node.table.stats(node.now).dropped, 0);
-    node.now = at(1001, 1001);
+    // A request that was not sent has begun a pause of 250 ms.
+    node.now = at(1300, 1300);
     let amounts = node.request(&plan).wanted().amounts().to_vec();
     assert_eq!(amounts, [18 * 130 / 1024], "of 18 decisions in this period");
 }
