@@ -66,7 +66,8 @@ pub(super) fn leases(scale: &Scale) -> String {
         "{callers} callers; every request is allowed. *Hot key*: all callers use one key, a new one in every run; \
          with leases its token bucket refills faster than the callers take, without them nothing refills. *Cold keys*: {} \
          random keys, which are used too rarely to be leased. Calls are those of the whole run. With leases, much of the time \
-         is spent in the load generator itself.",
+         is spent in the load generator itself. Cold keys cause the same calls with and without leases, so their ratios are \
+         around 1: the target is missed if a ratio is above 1 in every round.",
         short_count(scale.keys),
     )
 }

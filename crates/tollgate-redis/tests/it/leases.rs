@@ -24,17 +24,17 @@ fn leased_limits(count: u64) -> Vec<Limit> {
     limits.map(|limit| limit.with_lease(LeaseSize::Auto)).collect()
 }
 
-fn hourly(count: u64) -> Limit {
+pub(crate) fn hourly(count: u64) -> Limit {
     let limit = Limit::token_bucket(Quota::per_hour(count)).unwrap().named("hourly").unwrap();
     limit.with_lease(LeaseSize::Auto)
 }
 
-fn take<'a>(store: &RedisStore, subject: &'a Subject, limit: &'a Limit) -> Decision<'a> {
+pub(crate) fn take<'a>(store: &RedisStore, subject: &'a Subject, limit: &'a Limit) -> Decision<'a> {
     block_on(store.take(&plan(subject, limit, 1))).unwrap()
 }
 
 /// Takes until a lease decides. Returns the number of admissions.
-fn take_until_leased(store: &RedisStore, subject: &Subject, limit: &Limit) -> u64 {
+pub(crate) fn take_until_leased(store: &RedisStore, subject: &Subject, limit: &Limit) -> u64 {
     let mut admitted = 0;
     eventually("a lease decides", || {
         let decision = take(store, subject, limit);
@@ -159,36 +159,6 @@ fn plan_of_two_limits_leases_both_or_none() {
     }
 }
 
-#[test]
-fn reset_pause_and_refund_end_leases_on_every_node() {
-    let server = Server::start(Flavor::Redis);
-    let (store, other) = (builder(&server).build(), builder(&server).build());
-    let (subject, limit) = (Subject::of(["ended"]), hourly(100_000));
-    let key = Key::new(&subject, &limit);
-    let ends = |what: &str, end: &dyn Fn(&RedisStore)| {
-        take_until_leased(&store, &subject, &limit);
-        end(&other);
-        let started = Instant::now();
-        let (mut last_poll, mut longest_gap) = (started, Duration::ZERO);
-        eventually(what, || {
-            longest_gap = longest_gap.max(last_poll.elapsed());
-            last_poll = Instant::now();
-            store.lease_stats().held == 0
-        });
-        // On a busy machine this thread may not run for a while.
-        let elapsed = started.elapsed();
-        assert!(elapsed < Duration::from_millis(1500) + 4 * longest_gap, "{what}: {elapsed:?}");
-    };
-    ends("a reset ends the lease", &|other| block_on(other.reset(&key)).unwrap());
-    ends("a refund ends the lease", &|other| {
-        block_on(other.refund(&plan(&subject, &limit, 1))).unwrap();
-    });
-    ends("a pause ends the lease", &|other| {
-        block_on(other.pause(&key, Duration::from_secs(3600))).unwrap();
-    });
-    assert!(!take(&store, &subject, &limit).is_allowed(), "the key is paused");
-}
-
 /// The lease pays back what it paid, so nothing is stranded on other nodes.
 #[test]
 fn refund_returns_to_the_lease() {
@@ -208,34 +178,6 @@ fn refund_returns_to_the_lease() {
         }
         refunded == 10
     });
-}
-
-#[test]
-fn changed_limit_does_not_use_the_lease() {
-    let server = Server::start(Flavor::Redis);
-    let store = builder(&server).build();
-    let (subject, limit) = (Subject::of(["changed"]), hourly(100_000));
-    take_until_leased(&store, &subject, &limit);
-    for limit in [hourly(100), hourly(200_000), limit.with_lease(LeaseSize::Off)] {
-        assert_eq!(take(&store, &subject, &limit).source(), Source::Store);
-    }
-}
-
-#[test]
-fn nothing_is_leased_without_a_subscription() {
-    let server = Server::start(Flavor::Redis);
-    let (store, mut raw) = (builder(&server).build(), server.raw());
-    let (subject, limit) = (Subject::of(["unsubscribed"]), hourly(1_000_000));
-    take_until_leased(&store, &subject, &limit);
-    raw.call(&["ACL", "SETUSER", "default", "resetchannels"]);
-    raw.call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    let is_decided_by_store = || take(&store, &subject, &limit).source() == Source::Store;
-    eventually("the subscription is lost", is_decided_by_store);
-    for _ in 0..500 {
-        assert!(is_decided_by_store(), "leased without a subscription");
-    }
-    raw.call(&["ACL", "SETUSER", "default", "allchannels"]);
-    take_until_leased(&store, &subject, &limit);
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod expiry;
 mod first_call;
 mod fixture;
 mod foreign_keys;
+mod lease_ends;
 mod lease_processes;
 mod leases;
 mod memory_equivalence;

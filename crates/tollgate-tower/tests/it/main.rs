@@ -14,6 +14,7 @@ mod admin;
 mod examples;
 mod headers;
 mod inbound;
+mod inbound_leases;
 mod inbound_overrides;
 #[cfg(feature = "metrics")]
 mod metrics;

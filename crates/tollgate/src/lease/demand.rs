@@ -43,7 +43,9 @@ impl DemandSketch {
 
 impl PeriodCounts {
     fn add(&mut self, period: u64, amount: u64) {
-        if period != self.period {
+        // A thread that read the clock before another one may get here after it. Its decision counts in the new period.
+        let is_current = period == self.period || period + 1 == self.period;
+        if !is_current {
             self.previous = if self.period + 1 == period { self.current } else { 0 };
             (self.period, self.current) = (period, 0);
         }

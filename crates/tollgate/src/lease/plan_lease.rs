@@ -9,7 +9,7 @@ use super::chunk::Chunk;
 use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
 use super::length::spendable_for;
-use super::sizing::{LeasePart, MIN_DECISIONS};
+use super::sizing::{LeasePart, MIN_DECISIONS, is_worth_requesting};
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
 use super::wanted::TakeGrant;
@@ -51,6 +51,7 @@ struct State {
     replies: SmallVec<[Reply; 2]>,
     replied: LeaseTime,
     taken: TakenAmounts,
+    /// The latest time of any decision. No lease began later.
     last_used: LeaseTime,
     is_requested: bool,
     /// No request before the monotonic clock has passed this time since `last_request`.
@@ -117,6 +118,7 @@ impl PlanLease {
         counters: &Counters,
     ) -> Spend<'a> {
         let mut state = self.state.lock();
+        let now = now.latest(state.last_used);
         state.last_used = now;
         state.taken.add(plan.takes().iter().map(Take::cost), now.period(self.hold));
         state.drop_ended(now, epochs, counters);
@@ -139,6 +141,7 @@ impl PlanLease {
         counters: &Counters,
     ) -> Option<Decision<'a>> {
         let mut state = self.state.lock();
+        let now = now.latest(state.last_used);
         state.drop_ended(now, epochs, counters);
         let is_refunded = state.chunks.iter_mut().any(|chunk| chunk.refund(plan));
         if is_refunded {
@@ -205,6 +208,7 @@ impl PlanLease {
         counters: &Counters,
     ) -> (bool, bool) {
         let mut state = self.state.lock();
+        let now = now.latest(state.last_used);
         state.drop_ended(now, epochs, counters);
         let is_used = state.is_requested || now.since(state.last_used) < idle;
         (!state.chunks.is_empty(), is_used)
@@ -275,10 +279,4 @@ impl State {
 
 fn is_fixed(take: &Take<'_>) -> bool {
     matches!(take.key().limit().lease(), LeaseSize::Fixed(_))
-}
-
-/// Returns whether a lease of these amounts saves a call: it pays the plan at least twice.
-fn is_worth_requesting(plan: &Plan<'_>, amounts: &[u64]) -> bool {
-    let is_worth = |(take, amount): (&Take<'_>, &u64)| *amount >= take.cost().saturating_mul(2);
-    plan.takes().iter().zip(amounts).all(is_worth)
 }

@@ -1,5 +1,7 @@
 //! Sizes of leases: how much of the demand of a plan one lease covers.
 
+use crate::plan::{Plan, Take};
+
 /// The whole demand within the time of a lease.
 const WHOLE: u64 = 1024;
 
@@ -15,6 +17,12 @@ const FIRST_PART: u64 = WHOLE / 8;
 /// Number of decisions of one plan within the hold of a lease from which on it is leased. Below it, a lease would save few
 /// calls and could strand quota.
 pub(super) const MIN_DECISIONS: u64 = 16;
+
+/// Returns whether a lease of these amounts saves a call: it pays the plan at least twice.
+pub(super) fn is_worth_requesting(plan: &Plan<'_>, amounts: &[u64]) -> bool {
+    let is_worth = |(take, amount): (&Take<'_>, &u64)| *amount >= take.cost().saturating_mul(2);
+    plan.takes().iter().zip(amounts).all(is_worth)
+}
 
 /// The part of a node's demand within the time of a lease that one lease covers.
 ///

@@ -25,6 +25,9 @@ const SHARDS: usize = 16;
 /// A plan without a decision for this long is forgotten.
 const IDLE: Duration = Duration::from_secs(5);
 
+/// Minimum time between two searches of a full shard for idle plans.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The leases of one store on one node. See the [module](super).
 #[derive(Debug)]
 pub struct LeaseTable {
@@ -39,6 +42,8 @@ pub struct LeaseTable {
 struct Shard {
     leases: HashTable<Arc<PlanLease>>,
     demand: DemandSketch,
+    /// The last search for idle plans.
+    swept: Option<LeaseTime>,
 }
 
 /// How a request is decided.
@@ -165,9 +170,11 @@ impl LeaseTable {
         LeaseRequest::new((lease, Arc::clone(&self.counters)), wanted, begun, stamp)
     }
 
-    /// Returns whether there is space for another plan, after forgetting idle ones.
+    /// Returns whether there is space for another plan, after forgetting idle ones. Not every decision about the plans
+    /// that have no space may search all others.
     fn has_capacity(&self, shard: &mut Shard, now: LeaseTime) -> bool {
-        if shard.leases.len() >= self.max_per_shard {
+        let is_due = shard.swept.is_none_or(|swept| now.since(swept) >= SWEEP_INTERVAL);
+        if shard.leases.len() >= self.max_per_shard && is_due {
             self.sweep(shard, now);
         }
         shard.leases.len() < self.max_per_shard
@@ -176,6 +183,7 @@ impl LeaseTable {
     /// Drops ended leases and forgets idle plans. Returns the number of plans with a lease.
     fn sweep(&self, shard: &mut Shard, now: LeaseTime) -> u64 {
         let mut held = 0;
+        shard.swept = Some(now);
         shard.leases.retain(|lease| {
             let (has_lease, is_used) = lease.sweep((now, IDLE), &self.epochs, &self.counters);
             held += u64::from(has_lease);

@@ -40,6 +40,11 @@ impl LeaseTime {
         has_passed_less(self.monotonic, begun.monotonic) && has_passed_less(self.wall, begun.wall)
     }
 
+    /// Returns the later reading by the monotonic clock. Readings of several threads arrive in any order.
+    pub(super) fn latest(self, other: Self) -> Self {
+        if self.monotonic < other.monotonic { other } else { self }
+    }
+
     /// Returns the time since `begun` by the monotonic clock.
     pub(super) const fn since(self, begun: Self) -> Duration {
         self.monotonic.saturating_sub(begun.monotonic)

@@ -56,7 +56,7 @@ impl FaultCounts {
         fail_over(cluster);
         self.failovers += 1;
         fleet.wait_for_admissions();
-        traffic::wait_for_cycle();
+        traffic::wait_for_cycle(fleet.hold());
         self.rounds += 1;
     }
 

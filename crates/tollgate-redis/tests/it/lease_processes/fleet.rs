@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use tollgate_testkit::server::Cluster;
 use tollgate_testkit::wait::eventually;
@@ -31,15 +32,23 @@ impl Fleet {
     }
 
     fn start_worker(&mut self) -> Child {
-        let nth = self.logs.len();
-        let work = Work {
+        let work = self.work(self.logs.len());
+        self.logs.push(work.log.clone());
+        work.start()
+    }
+
+    /// Returns the time of the leases of the limit.
+    pub(super) fn hold(&self) -> Duration {
+        self.work(0).leased_limit().lease_hold().unwrap()
+    }
+
+    fn work(&self, nth: usize) -> Work {
+        Work {
             url: self.url.clone(),
             limit: self.limit,
             is_auto: nth.is_multiple_of(2),
             log: self.folder.join(format!("{}-{nth}", self.limit)),
-        };
-        self.logs.push(work.log.clone());
-        work.start()
+        }
     }
 
     /// Returns the logs of all workers, also of those that were killed.

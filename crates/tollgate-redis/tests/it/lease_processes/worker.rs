@@ -24,8 +24,8 @@ const CALLERS: usize = 8;
 /// The takes with which a worker leases: twice the demand that is worth a lease, because it may be split between two
 /// periods.
 const LEASING_TAKES: usize = 32;
-/// The size of the leases of every second worker.
-const LEASE_SIZE: NonZeroU32 = NonZeroU32::new(4000).unwrap();
+/// The size of the leases of every second worker, as a part of the limit.
+const LEASED_PART: u64 = 10;
 /// A decision that took longer is not counted, because its time is not known well enough.
 pub(super) const MAX_LATENCY: Duration = Duration::from_millis(5);
 /// The resolution of timers.
@@ -73,6 +73,7 @@ impl Work {
             store: &store,
             plan: &plan,
             hold: limit.lease_hold().unwrap(),
+            is_auto: self.is_auto,
             log: RefCell::new(WorkerLog::create(&self.log, MAX_LATENCY)),
             leased_in: AtomicU64::new(0),
             is_stopped: stopped_at_end_of_input(),
@@ -81,9 +82,11 @@ impl Work {
         caller.log.borrow_mut().write();
     }
 
-    fn leased_limit(&self) -> Limit {
+    pub(super) fn leased_limit(&self) -> Limit {
         let (limit, _) = limits().remove(self.limit);
-        limit.with_lease(if self.is_auto { LeaseSize::Auto } else { LeaseSize::Fixed(LEASE_SIZE) })
+        let part = u32::try_from(limit.capacity() / LEASED_PART).unwrap();
+        let fixed = LeaseSize::Fixed(NonZeroU32::new(part).unwrap());
+        limit.with_lease(if self.is_auto { LeaseSize::Auto } else { fixed })
     }
 }
 
@@ -103,6 +106,7 @@ struct Caller<'a, 'p> {
     store: &'a RedisStore,
     plan: &'a Plan<'p>,
     hold: Duration,
+    is_auto: bool,
     log: RefCell<WorkerLog>,
     /// The last cycle in which a caller leased.
     leased_in: AtomicU64,
@@ -113,7 +117,9 @@ impl Caller<'_, '_> {
     async fn run(&self) {
         while !self.is_stopped.load(Ordering::Relaxed) {
             match Phase::now(self.hold) {
-                Phase::Leasing(cycle) if self.leased_in.swap(cycle, Ordering::Relaxed) != cycle => {
+                Phase::Leasing(cycle)
+                    if !self.is_auto && self.leased_in.swap(cycle, Ordering::Relaxed) != cycle =>
+                {
                     self.take_many(LEASING_TAKES).await;
                 }
                 Phase::Leasing(_) | Phase::Idle => tokio::time::sleep(TICK).await,

@@ -9,6 +9,9 @@ use tollgate::{
     Timestamp,
 };
 
+mod demand;
+mod ends;
+
 /// A node with its own store. Only the test moves its clocks.
 struct Node {
     table: LeaseTable,
@@ -77,59 +80,6 @@ fn plan<'a>(subject: &'a Subject, limit: &'a Limit, cost: u64) -> Plan<'a> {
 }
 
 #[test]
-fn lease_ends_when_either_clock_says_so() {
-    let (limit, subject) = (limit(), Subject::of(["k"]));
-    let plan = plan(&subject, &limit, 1);
-    let is_live_at = |now| {
-        let mut node = Node::new();
-        assert_eq!(node.lease(&plan), 100);
-        node.now = now;
-        let is_live = node.decided(&plan).is_some();
-        let dropped = node.table.stats(node.now).dropped;
-        assert_eq!(dropped, if is_live { 0 } else { 99 });
-        is_live
-    };
-    assert!(is_live_at(at(0, 0)) && is_live_at(at(998, 998)));
-    assert!(!is_live_at(at(999, 999)), "a thousandth early, for a slow clock");
-    assert!(!is_live_at(at(1000, 0)), "the monotonic clock");
-    assert!(!is_live_at(at(0, 1000)), "a suspended machine");
-    let mut node = Node::new();
-    let _ = node.lease(&plan);
-    node.now = LeaseTime::new(Duration::from_millis(1), Duration::from_secs(999_999));
-    assert!(node.decided(&plan).is_none(), "a wall clock that was set back");
-}
-
-#[test]
-fn events_end_leases_that_are_held_or_requested() {
-    let (limit, subject, other) = (limit(), Subject::of(["k"]), Subject::of(["other"]));
-    let (plan, other) = (plan(&subject, &limit, 1), plan(&other, &limit, 1));
-    let events: [fn(&LeaseTable); 3] = [
-        |table| table.end_subject(":k"),
-        LeaseTable::end_all,
-        |table| {
-            table.disable();
-            table.enable();
-        },
-    ];
-    for (number, end) in events.into_iter().enumerate() {
-        let node = Node::new();
-        let _ = (node.lease(&plan), node.lease(&other));
-        assert!(node.decided(&plan).is_some());
-        end(&node.table);
-        let request = node.request(&plan);
-        assert_eq!(node.decided(&other).is_some(), number == 0, "other subjects");
-        end(&node.table);
-        assert!(node.finish(&plan, request) > 0);
-        assert!(node.decided(&plan).is_none(), "granted before the event");
-    }
-    let node = Node::new();
-    let request = node.request(&plan);
-    node.table.disable();
-    let _ = node.finish(&plan, request);
-    assert!(matches!(node.spend(&plan), LeaseOutcome::NotLeased), "without a subscription");
-}
-
-#[test]
 fn dropped_request_pauses_requests_for_a_quarter_of_the_time() {
     let (limit, subject) = (limit(), Subject::of(["k"]));
     let plan = plan(&subject, &limit, 1);
@@ -191,72 +141,6 @@ fn refund_returns_only_what_was_spent() {
     assert_eq!((stats.spent, stats.refunded), (2, 1), "totals never fall");
     node.now = at(1000, 1000);
     assert_eq!(refund(&node, &one), None, "the lease has ended");
-}
-
-#[test]
-fn number_of_leased_plans_is_bounded_and_idle_plans_make_room() {
-    let limit = limit();
-    let mut node = Node::new();
-    node.table = LeaseTable::new(16);
-    node.table.enable();
-    let lease_all = |node: &Node, prefix: &str| {
-        let mut leased = 0;
-        for number in 0..400 {
-            let subject = Subject::of([format!("{prefix}{number}")]);
-            let plan = plan(&subject, &limit, 1);
-            for _ in 0..16 {
-                if let LeaseOutcome::Request(request) = node.spend(&plan) {
-                    leased += u64::from(node.finish(&plan, request) > 0);
-                }
-            }
-        }
-        leased
-    };
-    let first = lease_all(&node, "a");
-    assert!((8..=16).contains(&first), "{first} leased plans");
-    assert_eq!(node.table.stats(node.now).held, first);
-    assert_eq!(lease_all(&node, "a"), 0, "no space");
-    node.now = at(5000, 5000);
-    let later = lease_all(&node, "b");
-    assert!((8..=16).contains(&later), "{later} leased plans");
-}
-
-#[test]
-fn rare_plans_are_not_leased() {
-    for limit in [limit(), limit().with_lease(LeaseSize::Auto)] {
-        let subject = Subject::of(["k"]);
-        let plan = plan(&subject, &limit, 1);
-        let mut node = Node::new();
-        for second in 0..20 {
-            node.now = at(second * 1000, second * 1000);
-            for _ in 0..15 {
-                assert!(matches!(node.spend(&plan), LeaseOutcome::NotLeased));
-            }
-        }
-        assert!(matches!(node.spend(&plan), LeaseOutcome::Request(_)));
-    }
-}
-
-/// Leases of a fixed size that is far above the demand must not use up the quota.
-#[test]
-fn fixed_size_above_the_demand_strands_little() {
-    let size = LeaseSize::Fixed(NonZeroU32::new(100).unwrap());
-    let limit = Limit::fixed_window(Quota::per_hour(100_000)).unwrap().with_lease(size);
-    let subject = Subject::of(["k"]);
-    let plan = plan(&subject, &limit, 1);
-    let mut node = Node::new();
-    for tick in 0..20 * 60 {
-        node.now = at(tick * 50, tick * 50);
-        match node.spend(&plan) {
-            LeaseOutcome::Request(request) | LeaseOutcome::Decided(_, Some(request)) => {
-                let _ = node.finish(&plan, request);
-            }
-            LeaseOutcome::Decided(..) | LeaseOutcome::NotLeased => {}
-        }
-    }
-    let stats = node.table.stats(node.now);
-    assert!(stats.decisions > 600, "{stats:?}");
-    assert!(stats.dropped < stats.granted / 3, "{stats:?}");
 }
 
 #[test]
