@@ -1,0 +1,65 @@
+//! The plans of one node for one server: waiting, and in flight.
+
+use std::collections::VecDeque;
+
+use super::request::{Request, Waiter};
+
+/// Concurrent calls, as in the coalescer of `tollgate-redis`.
+const CALLS_IN_FLIGHT: usize = 2;
+
+/// Maximum number of plans in a call, as there.
+const MAX_PLANS: usize = 128;
+
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    waiting: VecDeque<(Request, Waiter)>,
+    calls: usize,
+    plans: usize,
+}
+
+impl Lane {
+    pub(super) fn push(&mut self, request: Request, waiter: Waiter) {
+        self.waiting.push_back((request, waiter));
+    }
+
+    /// Returns the plans of the next call, if it may be sent now: half of all plans, so that the server processes one
+    /// call while the other one is in transit.
+    pub(super) fn next_call(&mut self) -> Option<(Vec<Request>, Vec<Waiter>)> {
+        if self.calls >= CALLS_IN_FLIGHT || self.waiting.is_empty() {
+            return None;
+        }
+        let part = (self.plans + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT);
+        let plans = part.min(MAX_PLANS).min(self.waiting.len());
+        self.calls += 1;
+        self.plans += plans;
+        Some(self.waiting.drain(..plans).unzip())
+    }
+
+    pub(super) fn call_ended(&mut self, plans: usize) {
+        self.calls -= 1;
+        self.plans -= plans;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::request::Operation;
+
+    #[test]
+    fn plans_share_a_call_while_two_are_in_flight() {
+        let mut lane = Lane::default();
+        let mut push = |lane: &mut Lane| {
+            lane.push(Request { key: 0, operation: Operation::Take }, Waiter::Nobody);
+        };
+        for _ in 0..2 {
+            push(&mut lane);
+            assert_eq!(lane.next_call().map(|(requests, _)| requests.len()), Some(1));
+        }
+        (0..6).for_each(|_| push(&mut lane));
+        assert!(lane.next_call().is_none());
+        lane.call_ended(1);
+        assert_eq!(lane.next_call().map(|(requests, _)| requests.len()), Some(4));
+        assert!(lane.next_call().is_none());
+    }
+}
