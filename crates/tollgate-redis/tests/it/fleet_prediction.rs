@@ -162,5 +162,8 @@ fn the_simulator_predicts_the_calls_of_two_processes() {
     assert_eq!(violations, 0);
     assert!(counts.leased > counts.decisions / 10, "{counts:?}");
     let ratio = (real / calls_per_decision).max(calls_per_decision / real);
-    assert!(ratio <= 1.0 + tolerance(), "{real} calls per decision, predicted {calls_per_decision}");
+    assert!(
+        ratio <= 1.0 + tolerance(),
+        "{real} calls per decision, predicted {calls_per_decision}"
+    );
 }

@@ -57,7 +57,14 @@ impl<'w> NodeStore<'w> {
     /// Takes from a lease of the plan; else from the store, with a request for a lease if one is worth it.
     async fn take_leased<'a>(&self, key: u32, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         match self.leases.spend(plan, self.world.clock.now(), self.world.lease_time()) {
-            LeaseOutcome::NotLeased => self.take_cached(key, plan, None).await,
+            LeaseOutcome::NotLeased => {
+                let epoch = self.leases.epoch(plan, self.world.lease_time());
+                let decision = self.take_cached(key, plan, None).await?;
+                if !decision.is_allowed() && decision.source() == Source::Store {
+                    self.leases.note_refusal(plan, &decision, epoch);
+                }
+                Ok(decision)
+            }
             LeaseOutcome::Decided(decision, None) => Ok(decision),
             LeaseOutcome::Decided(decision, Some(request)) => {
                 self.lease_in_background(key, request);

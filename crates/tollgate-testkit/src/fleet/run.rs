@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use tollgate::algorithm::Reply;
 use tollgate::lease::LeaseReply;
 use tollgate::{
-    Decision, FallbackStore, ManualClock, MemoryStore, Source, Store, StoreErrorKind,
-    Timestamp, Verdict,
+    Decision, FallbackStore, ManualClock, MemoryStore, Source, Store, StoreErrorKind, Timestamp,
+    Verdict,
 };
 
 use super::demand::{Arrival, Demand};

@@ -10,7 +10,7 @@ pub const SCENARIOS: [(&str, &str); 12] = [
     ("steady", "Zipf keys, the requests of a key arrive at one node"),
     ("spread", "as steady, but a key's requests arrive at all nodes"),
     ("few-nodes", "as steady, but a key's requests arrive at eight nodes"),
-    ("hot", "40 million decisions per second on 1,000 nodes, scaled down to 100 nodes"),
+    ("hot", "80 million decisions per second on 1,000 nodes, scaled down to 100 nodes"),
     ("exceeded", "20 keys on all nodes, each with twice the demand that its limit allows"),
     ("moving", "every second, all hot spots move to other keys"),
     ("flash", "ten keys get 15 times their demand for a third of the time"),
@@ -60,13 +60,13 @@ fn change(name: &str) -> Option<Change> {
     })
 }
 
-/// A tenth of the fleet of 1,000 nodes with 1,000,000 keys and 40,000,000 decisions per second: what a node sees is the
+/// A tenth of the fleet of 1,000 nodes with 1,000,000 keys and 80,000,000 decisions per second: what a node sees is the
 /// same.
 fn hot(scenario: &mut Scenario) {
-    (scenario.nodes, scenario.keys, scenario.rate) = (100, 100_000, 4e6);
-    (scenario.limit_rate, scenario.limit_burst) = (10_000, 20_000);
+    (scenario.nodes, scenario.keys, scenario.rate) = (100, 100_000, 8e6);
+    (scenario.limit_rate, scenario.limit_burst) = (10_000, 100_000);
     scenario.store = StoreModel::measured(16);
-    (scenario.warm_up, scenario.length) = (3 * SECOND, 5 * SECOND);
+    (scenario.warm_up, scenario.length) = (4 * SECOND, 6 * SECOND);
 }
 
 fn exceeded(scenario: &mut Scenario) {
@@ -78,6 +78,5 @@ fn exceeded(scenario: &mut Scenario) {
 fn rolling(scenario: &mut Scenario) {
     let restarts = 100.min(scenario.nodes) as u64;
     let at = |node: u64| scenario.warm_up + scenario.length * node / restarts;
-    scenario.faults =
-        (0..restarts).map(|node| (at(node), Fault::Restart(node as usize))).collect();
+    scenario.faults = (0..restarts).map(|node| (at(node), Fault::Restart(node as usize))).collect();
 }

@@ -11,12 +11,15 @@
 //! - A store counts every take from a leased sliding window for one hold longer than the window.
 //! - A lease ends at the latest one [hold](crate::Limit::lease_hold) after the node sent the request, and with its window.
 //! - What is not spent is dropped. It is never returned to the store.
+//!
+//! When the store refuses a plan that is leased, the node refuses it for a quarter of the hold without a call.
 
 mod amounts;
 mod chunk;
 mod demand;
 mod epochs;
 mod plan_lease;
+mod refusal;
 mod request;
 mod sizing;
 mod stats;
@@ -24,6 +27,7 @@ mod table;
 mod time;
 mod wanted;
 
+pub use refusal::CallEpoch;
 pub use request::LeaseRequest;
 pub use stats::LeaseStats;
 pub use table::{LeaseOutcome, LeaseTable};
