@@ -50,7 +50,7 @@ mod tests {
     fn plans_share_a_call_while_two_are_in_flight() {
         let mut lane = Lane::default();
         let mut push = |lane: &mut Lane| {
-            lane.push(Request { key: 0, operation: Operation::Take }, Waiter::Nobody);
+            lane.push(Request { key: 0, operation: Operation::Take }, Waiter::None);
         };
         for _ in 0..2 {
             push(&mut lane);

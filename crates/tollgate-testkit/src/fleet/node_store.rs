@@ -150,7 +150,7 @@ impl<'w> NodeStore<'w> {
     }
 
     pub(super) fn report(&self) {
-        self.submit(Request { key: 0, operation: Operation::Report }, Waiter::Nobody);
+        self.submit(Request { key: 0, operation: Operation::Report }, Waiter::None);
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) enum Waiter {
     Task(u64),
     /// The lease table, for a lease that is requested in the background.
     Lease(LeaseRequest),
-    Nobody,
+    None,
 }
 
 /// The answer to a request.

@@ -306,7 +306,7 @@ impl<'w> Simulation<'w> {
                     Answer::Leased(reply) => lease.finish(Some(&reply)),
                     _ => lease.finish(None),
                 },
-                Waiter::Nobody => {}
+                Waiter::None => {}
             }
         }
     }
