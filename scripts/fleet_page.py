@@ -80,6 +80,19 @@ def sizes_table(results):
     return table(["scenario", "fleet", "seed"], rows)
 
 
+def sizing_table(results):
+    """Computes the decisions of one and of 16 primaries that are 60 % busy."""
+    traffic = [("steady-off", "leases off"), ("spread-auto", "`auto`, a key's requests at all of 100 nodes"), ("few-nodes-auto", "`auto`, at 8 nodes"),
+               ("steady-auto", "`auto`, at one node"), ("hot-auto", "`auto`, at one node, 80 times the traffic (*hot*)")]
+    rows = []
+    for key, text in traffic:
+        if key in results:
+            requests = results[key]["requests_per_decision"]
+            one = 0.6 / (requests * 10.2e-6)
+            rows.append([text, f"{requests:.3f}", f"{one / 1000:,.0f} k", f"{16 * one / 1e6:.1f} M"])
+    return table(["traffic", "requests per decision", "one primary, decisions/s", "16 primaries, decisions/s"], rows)
+
+
 def regions_table(results):
     rows = [[run["demand"], f"{run['load']:g}", run["design"], percent(run["used"], 1), percent(run["waits_a_round_trip"], 1),
              run["calls_per_key_and_second"], run["violations"]] for run in results["regions"]["runs"]]
@@ -183,7 +196,7 @@ def main():
     results, docs = load(sys.argv[1]), Path(sys.argv[2])
     page = docs / "SCALE.md"
     text = page.read_text()
-    sections = {"total": total_line, "sizes": sizes_table, "figures": main_table, "large": large_table, "regions": regions_table}
+    sections = {"total": total_line, "sizes": sizes_table, "figures": main_table, "large": large_table, "sizing": sizing_table, "regions": regions_table}
     for name, section in sections.items():
         text = write_section(text, name, section(results))
     page.write_text(text)

@@ -28,16 +28,17 @@ const PREPARATION: Duration = Duration::from_millis(1500);
 /// The resolution of timers.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Two nodes and 500 keys: the hot ones are leased, the others are not.
+/// Two nodes and 50 keys: the hot ones are leased, the others are not. A request seldom arrives within the same tick as
+/// another one, so that few requests share a call because of the timer.
 fn scenario() -> Scenario {
     let seconds: u64 = env::var("TOLLGATE_PREDICTION_SECONDS").map_or(3, |it| it.parse().unwrap());
     Scenario {
         nodes: PROCESSES,
         spread: PROCESSES,
-        keys: 500,
-        rate: 4000.0,
+        keys: 50,
+        rate: 600.0,
         limit_rate: 10_000,
-        limit_burst: 20_000,
+        limit_burst: 80_000,
         warm_up: 0,
         length: seconds * 1_000_000,
         store: StoreModel::measured(1),

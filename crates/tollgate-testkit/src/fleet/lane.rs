@@ -13,18 +13,21 @@ const MAX_PLANS: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct Lane {
     waiting: VecDeque<(Request, Waiter)>,
+    /// Times of the waiting requests.
+    times: VecDeque<u64>,
     calls: usize,
     plans: usize,
 }
 
 impl Lane {
-    pub(super) fn push(&mut self, request: Request, waiter: Waiter) {
+    pub(super) fn push(&mut self, request: Request, waiter: Waiter, now: u64) {
         self.waiting.push_back((request, waiter));
+        self.times.push_back(now);
     }
 
     /// Returns the plans of the next call, if it may be sent now: half of all plans, so that the server processes one
-    /// call while the other one is in transit.
-    pub(super) fn next_call(&mut self) -> Option<(Vec<Request>, Vec<Waiter>)> {
+    /// call while the other one is in transit. Returns the time of the first one too.
+    pub(super) fn next_call(&mut self) -> Option<(Vec<Request>, Vec<Waiter>, u64)> {
         if self.calls >= CALLS_IN_FLIGHT || self.waiting.is_empty() {
             return None;
         }
@@ -32,7 +35,9 @@ impl Lane {
         let plans = part.min(MAX_PLANS).min(self.waiting.len());
         self.calls += 1;
         self.plans += plans;
-        Some(self.waiting.drain(..plans).unzip())
+        let first = self.times.drain(..plans).next()?;
+        let (requests, waiters) = self.waiting.drain(..plans).unzip();
+        Some((requests, waiters, first))
     }
 
     pub(super) fn call_ended(&mut self, plans: usize) {
@@ -49,17 +54,17 @@ mod tests {
     #[test]
     fn plans_share_a_call_while_two_are_in_flight() {
         let mut lane = Lane::default();
-        let mut push = |lane: &mut Lane| {
-            lane.push(Request { key: 0, operation: Operation::Take }, Waiter::None);
+        let push = |lane: &mut Lane| {
+            lane.push(Request { key: 0, operation: Operation::Take }, Waiter::None, 7);
         };
         for _ in 0..2 {
             push(&mut lane);
-            assert_eq!(lane.next_call().map(|(requests, _)| requests.len()), Some(1));
+            assert_eq!(lane.next_call().map(|(requests, _, _)| requests.len()), Some(1));
         }
         (0..6).for_each(|_| push(&mut lane));
         assert!(lane.next_call().is_none());
         lane.call_ended(1);
-        assert_eq!(lane.next_call().map(|(requests, _)| requests.len()), Some(4));
+        assert_eq!(lane.next_call().map(|(requests, _, _)| requests.len()), Some(4));
         assert!(lane.next_call().is_none());
     }
 }

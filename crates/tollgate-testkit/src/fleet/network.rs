@@ -43,7 +43,8 @@ pub(super) struct Call {
     /// Empty once the node has stopped waiting.
     waiters: Vec<Waiter>,
     number: u64,
-    sent_at: u64,
+    /// Time of its first request. Its time limit begins then.
+    begun: u64,
     /// Number of losses of the store when the server received the call.
     losses: u64,
     state: CallState,
@@ -159,13 +160,13 @@ impl Network {
         at: (u64, &Scenario),
     ) {
         let server = request.server(self.store.servers);
-        self.lanes[node * self.store.servers + server].push(request, waiter);
+        self.lanes[node * self.store.servers + server].push(request, waiter, at.0);
         self.send_waiting(node, server, at);
     }
 
     fn send_waiting(&mut self, node: usize, server: usize, (now, scenario): (u64, &Scenario)) {
         let lane = node * self.store.servers + server;
-        while let Some((requests, waiters)) = self.lanes[lane].next_call() {
+        while let Some((requests, waiters, first)) = self.lanes[lane].next_call() {
             self.calls_sent += 1;
             let number = self.calls_sent;
             let is_cut = node < self.partitioned;
@@ -177,12 +178,12 @@ impl Network {
                 answers: Vec::new(),
                 waiters,
                 number,
-                sent_at: now,
+                begun: first,
                 losses: self.losses,
                 state: if is_cut { CallState::Vanished } else { CallState::Sent },
             });
             if is_cut {
-                self.schedule(now + scenario.timeout, Event::Expires(index, number));
+                self.schedule((first + scenario.timeout).max(now), Event::Expires(index, number));
             } else {
                 let half = self.half_trip(scenario.latency_of(node));
                 self.schedule(now + half, Event::Arrives(index));
@@ -217,7 +218,7 @@ impl Network {
         }
         let plans: u64 = call.requests.iter().map(|request| request.cost(&store)).sum();
         let (cost, server, number) = (store.call_ns + plans, call.server, call.number);
-        let expires_at = call.sent_at + scenario.timeout;
+        let expires_at = call.begun + scenario.timeout;
         self.busy += cost;
         let finish = self.busy_until[server].max(now * 1000) + cost;
         self.busy_until[server] = finish;
@@ -244,7 +245,7 @@ impl Network {
             self.schedule(now, Event::Fails(index));
         } else if call.node < partitioned {
             call.state = CallState::Vanished;
-            let (number, expires_at) = (call.number, call.sent_at + scenario.timeout);
+            let (number, expires_at) = (call.number, call.begun + scenario.timeout);
             self.schedule(expires_at.max(now), Event::Expires(index, number));
         } else {
             let latency = scenario.latency_of(call.node);

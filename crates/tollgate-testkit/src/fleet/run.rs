@@ -322,7 +322,8 @@ impl<'w> Simulation<'w> {
                 world.network().is_store_lost = false;
                 self.subscribe(0..self.nodes.len());
             }
-            Fault::Partition(nodes) => {
+            Fault::Partition(part) => {
+                let nodes = self.nodes.len() * part / 1000;
                 world.network().partitioned = nodes;
                 let cut = self.nodes.iter().take(nodes);
                 cut.for_each(|node| node.store.store().subscription_lost());

@@ -37,7 +37,7 @@ pub struct Scenario {
     pub length: u64,
     /// Round trip to the store.
     pub latency: u64,
-    /// Number of nodes in another region, and their round trip.
+    /// Thousandths of the nodes in another region, and their round trip.
     pub far: (usize, u64),
     /// Time limit of a call.
     pub timeout: u64,
@@ -80,7 +80,7 @@ pub enum Fault {
     StoreLost,
     /// The new primaries reply; they have all data. Nodes subscribe again within a second.
     StoreFound,
-    /// This many nodes, from the first on, lose their links to the store.
+    /// This many thousandths of the nodes lose their links to the store.
     Partition(usize),
     /// All links work again.
     Heal,
@@ -133,7 +133,7 @@ impl Scenario {
     /// Returns the round trip of a node.
     pub(super) fn latency_of(&self, node: usize) -> u64 {
         let (far, latency) = self.far;
-        if node < far { latency } else { self.latency }
+        if node * 1000 < far * self.nodes { latency } else { self.latency }
     }
 
     pub(super) fn end(&self) -> u64 {

@@ -39,7 +39,7 @@ fn change(name: &str) -> Option<Change> {
         "hot" => hot,
         "exceeded" => exceeded,
         "moving" => |scenario| scenario.move_every = SECOND,
-        "flash" => |scenario| scenario.flash = Some(Flash { ranks: (100, 10), factor: 15.0 }),
+        "flash" => |scenario| scenario.flash = Some(Flash { ranks: (10, 10), factor: 15.0 }),
         "failover" => |scenario| {
             let lost = scenario.warm_up + scenario.length / 3;
             scenario.faults =
@@ -47,13 +47,12 @@ fn change(name: &str) -> Option<Change> {
         },
         "partition" => |scenario| {
             let cut = scenario.warm_up + scenario.length / 3;
-            let nodes = scenario.nodes / 10;
-            scenario.faults = vec![(cut, Fault::Partition(nodes)), (cut + 3 * SECOND, Fault::Heal)];
+            scenario.faults = vec![(cut, Fault::Partition(100)), (cut + 3 * SECOND, Fault::Heal)];
         },
         "rolling" => rolling,
         "lan" => |scenario| scenario.latency = 2000,
         "far" => |scenario| {
-            scenario.far = (scenario.nodes / 2, SECOND / 10);
+            scenario.far = (500, SECOND / 10);
             scenario.timeout = SECOND / 2;
         },
         _ => return None,

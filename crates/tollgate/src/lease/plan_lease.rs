@@ -125,7 +125,7 @@ impl PlanLease {
         state.taken.add(plan.takes().iter().map(Take::cost), now.period(self.hold));
         state.drop_ended(now, epochs, counters);
         let is_paid = state.chunks.iter_mut().any(|chunk| chunk.spend(plan));
-        let refusal = state.refusal.as_ref().filter(|_| !is_paid);
+        let refusal = state.refusal.as_mut().filter(|_| !is_paid);
         let refused = refusal.and_then(|refusal| refusal.decision(plan, (at, now), epochs));
         if let Some(decision) = refused {
             return Spend::Refused(decision);

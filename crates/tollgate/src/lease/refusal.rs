@@ -30,6 +30,8 @@ pub(super) struct Refusal {
     costs: Amounts,
     replies: SmallVec<[Reply; 2]>,
     epoch: CallEpoch,
+    /// The first repetition. The reply may arrive later than `length` after the call began.
+    first: Option<LeaseTime>,
     length: Duration,
 }
 
@@ -40,21 +42,24 @@ impl Refusal {
         epoch: CallEpoch,
         length: Duration,
     ) -> Self {
-        Self { costs, replies: replies.collect(), epoch, length }
+        Self { costs, replies: replies.collect(), epoch, first: None, length }
     }
 
-    /// Returns the refusal of a plan that costs at least as much, if it is still repeated.
+    /// Returns the refusal of a plan that costs at least as much, if it is still repeated: for `length` from the first time
+    /// on, and at most four times as long from the beginning of the call on.
     pub(super) fn decision<'a>(
-        &self,
+        &mut self,
         plan: &Plan<'a>,
         (at, now): (Timestamp, LeaseTime),
         epochs: &Epochs,
     ) -> Option<Decision<'a>> {
         let costs = plan.takes().iter().map(Take::cost);
-        let is_valid = now.is_within(self.epoch.begun, self.length)
+        let is_valid = now.is_within(self.epoch.begun, self.length * 4)
             && epochs.is_current(&self.epoch.stamp)
             && costs.zip(&self.costs).all(|(cost, refused)| cost >= *refused);
-        is_valid.then(|| self.aged(plan, at, now.since(self.epoch.begun)))
+        let first = *self.first.get_or_insert(now);
+        let is_valid = is_valid && now.is_within(first, self.length);
+        is_valid.then(|| self.aged(plan, at, now.since(first)))
     }
 
     fn aged<'a>(&self, plan: &Plan<'a>, at: Timestamp, elapsed: Duration) -> Decision<'a> {

@@ -42,7 +42,7 @@ fn limits_hold_while_the_store_fails_over_and_nodes_restart() {
     let restart = |node: u64| (2 * second + node * second / 10, Fault::Restart(node as usize));
     let faults = [
         ("failover", vec![(2 * second, Fault::StoreLost), (4 * second, Fault::StoreFound)]),
-        ("partition", vec![(2 * second, Fault::Partition(3)), (4 * second, Fault::Heal)]),
+        ("partition", vec![(2 * second, Fault::Partition(300)), (4 * second, Fault::Heal)]),
         ("rolling", (0..10).map(restart).collect()),
     ];
     for (name, faults) in faults {
