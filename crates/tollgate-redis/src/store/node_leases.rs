@@ -78,7 +78,7 @@ impl RedisStore {
                 }
                 Ok(decision)
             }
-            LeaseOutcome::Decided(decision, None) => Ok(decision),
+            LeaseOutcome::Decided(decision, None) | LeaseOutcome::Refused(decision) => Ok(decision),
             LeaseOutcome::Decided(decision, Some(request)) => {
                 self.lease_in_background(plan, request);
                 Ok(decision)

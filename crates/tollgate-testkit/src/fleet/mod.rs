@@ -26,11 +26,13 @@
 )]
 
 mod demand;
+mod faults;
 mod figures;
 mod key_bucket;
 mod lane;
 mod latency_histogram;
 mod network;
+mod node;
 mod node_store;
 mod popularity;
 mod refusals;
@@ -39,6 +41,7 @@ mod run;
 mod scenario;
 mod scenarios;
 mod tally;
+mod tickets;
 mod world;
 
 pub use demand::{Arrival, Demand};

@@ -1,13 +1,14 @@
 //! The network: calls of nodes on their way to the servers of the store and back, and all events in order of their times.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use tollgate::StoreErrorKind;
 
 use super::lane::Lane;
 use super::request::{Answer, Request, Waiter};
 use super::scenario::{Scenario, StoreModel};
+use super::tickets::Tickets;
 use crate::random::Random;
 
 /// Something that happens at a time.
@@ -80,10 +81,7 @@ pub(super) struct Network {
     losses: u64,
     /// Nodes below this number have no link to the store.
     pub(super) partitioned: usize,
-    tickets: HashMap<u64, (usize, Option<Answer>)>,
-    next_ticket: u64,
-    /// The task that is polled.
-    pub(super) current_task: usize,
+    pub(super) tickets: Tickets,
     random: Random,
     /// Number of calls that were sent.
     pub(super) calls_sent: u64,
@@ -105,9 +103,7 @@ impl Network {
             is_store_lost: false,
             losses: 0,
             partitioned: 0,
-            tickets: HashMap::new(),
-            next_ticket: 0,
-            current_task: 0,
+            tickets: Tickets::default(),
             random: Random::new(scenario.seed ^ 0x006E_6574),
             calls_sent: 0,
         }
@@ -128,28 +124,6 @@ impl Network {
 
     pub(super) fn random(&mut self, high: u64) -> u64 {
         self.random.within(0, high)
-    }
-
-    /// Creates a ticket for the answer to a request of the current task.
-    pub(super) fn ticket(&mut self) -> u64 {
-        self.next_ticket += 1;
-        self.tickets.insert(self.next_ticket, (self.current_task, None));
-        self.next_ticket
-    }
-
-    /// Stores the answer of a ticket. Returns the task that waits for it.
-    pub(super) fn answer(&mut self, ticket: u64, answer: Answer) -> Option<usize> {
-        let (task, place) = self.tickets.get_mut(&ticket)?;
-        *place = Some(answer);
-        Some(*task)
-    }
-
-    pub(super) fn take_answer(&mut self, ticket: u64) -> Option<Answer> {
-        self.tickets.get_mut(&ticket)?.1.take()
-    }
-
-    pub(super) fn drop_ticket(&mut self, ticket: u64) {
-        self.tickets.remove(&ticket);
     }
 
     /// Sends a request, immediately or in the next call.

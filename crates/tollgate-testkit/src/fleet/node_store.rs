@@ -65,7 +65,7 @@ impl<'w> NodeStore<'w> {
                 }
                 Ok(decision)
             }
-            LeaseOutcome::Decided(decision, None) => Ok(decision),
+            LeaseOutcome::Decided(decision, None) | LeaseOutcome::Refused(decision) => Ok(decision),
             LeaseOutcome::Decided(decision, Some(request)) => {
                 self.lease_in_background(key, request);
                 Ok(decision)
@@ -124,9 +124,9 @@ impl<'w> NodeStore<'w> {
 
     /// Sends a request, and waits for the answer.
     async fn request(&self, request: Request) -> Answer {
-        let ticket = Ticket { world: self.world, number: self.world.network().ticket() };
+        let ticket = Ticket { world: self.world, number: self.world.network().tickets.create() };
         self.submit(request, Waiter::Task(ticket.number));
-        poll_fn(|_| match ticket.world.network().take_answer(ticket.number) {
+        poll_fn(|_| match ticket.world.network().tickets.take_answer(ticket.number) {
             Some(answer) => Poll::Ready(answer),
             None => Poll::Pending,
         })
@@ -162,7 +162,7 @@ struct Ticket<'w> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.world.network().drop_ticket(self.number);
+        self.world.network().tickets.remove(self.number);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Runs a simulation.
 
-use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -8,44 +7,34 @@ use std::task::{Context, Poll, Waker};
 use tollgate::algorithm::Reply;
 use tollgate::lease::LeaseReply;
 use tollgate::{
-    Decision, FallbackStore, ManualClock, MemoryStore, Source, Store, StoreErrorKind, Timestamp,
-    Verdict,
+    Decision, ManualClock, MemoryStore, Source, Store, StoreErrorKind, Timestamp, Verdict,
 };
 
 use super::demand::{Arrival, Demand};
 use super::figures::{Figures, LeaseFigures};
 use super::network::{Ended, Event};
-use super::node_store::NodeStore;
+use super::node::Node;
 use super::request::{Answer, Operation, Request, Waiter};
-use super::scenario::{Fault, SECOND};
+use super::scenario::SECOND;
 use super::tally::{Decided, Tally};
 use super::world::{START, World};
-
-/// Maximum number of keys that a node counts while the store is lost.
-const MAX_LOCAL_KEYS: usize = 10_000;
 
 /// The verdict and the source of a decision; `None` if it failed.
 type Outcome = Option<(bool, Source)>;
 
 /// A request of a client, or the maintenance of a node.
-struct Task<'w> {
+pub(super) struct Task<'w> {
     request: Option<Decided>,
-    node: usize,
+    pub(super) node: usize,
     future: Pin<Box<dyn Future<Output = Outcome> + 'w>>,
 }
 
-struct Node<'w> {
-    store: Arc<FallbackStore<NodeStore<'w>, ManualClock>>,
-    process: u64,
-    is_maintaining: bool,
-}
-
 pub(super) struct Simulation<'w> {
-    world: &'w World,
+    pub(super) world: &'w World,
     store: MemoryStore<ManualClock>,
-    nodes: Vec<Node<'w>>,
-    tasks: Vec<Option<Task<'w>>>,
-    free: Vec<usize>,
+    pub(super) nodes: Vec<Node<'w>>,
+    pub(super) tasks: Vec<Option<Task<'w>>>,
+    pub(super) free: Vec<usize>,
     tally: Tally,
     leases: LeaseFigures,
 }
@@ -114,7 +103,7 @@ impl<'w> Simulation<'w> {
         figures
     }
 
-    fn count_leases(&mut self, node: usize) {
+    pub(super) fn count_leases(&mut self, node: usize) {
         let stats = self.nodes[node].store.store().leases.stats(self.world.lease_time());
         self.leases.add(stats);
         self.leases.held += stats.held;
@@ -214,7 +203,7 @@ impl<'w> Simulation<'w> {
 
     fn start(&mut self, mut task: Task<'w>) {
         let index = self.free.last().copied().unwrap_or(self.tasks.len());
-        self.world.network().current_task = index;
+        self.world.network().tickets.current_task = index;
         let mut context = Context::from_waker(Waker::noop());
         match task.future.as_mut().poll(&mut context) {
             Poll::Ready(outcome) => self.end_task(&task, outcome),
@@ -225,7 +214,7 @@ impl<'w> Simulation<'w> {
 
     fn poll(&mut self, index: usize) {
         let Some(task) = &mut self.tasks[index] else { return };
-        self.world.network().current_task = index;
+        self.world.network().tickets.current_task = index;
         let mut context = Context::from_waker(Waker::noop());
         let Poll::Ready(outcome) = task.future.as_mut().poll(&mut context) else { return };
         self.free.push(index);
@@ -297,7 +286,7 @@ impl<'w> Simulation<'w> {
         for (waiter, answer) in answers {
             match waiter {
                 Waiter::Task(ticket) => {
-                    let task = self.world.network().answer(ticket, answer);
+                    let task = self.world.network().tickets.answer(ticket, answer);
                     if let Some(task) = task {
                         self.poll(task);
                     }
@@ -309,65 +298,6 @@ impl<'w> Simulation<'w> {
                 Waiter::None => {}
             }
         }
-    }
-
-    fn apply(&mut self, fault: Fault) {
-        let world = self.world;
-        match fault {
-            Fault::StoreLost => {
-                world.network().lose_store();
-                self.nodes.iter().for_each(|node| node.store.store().subscription_lost());
-            }
-            Fault::StoreFound => {
-                world.network().is_store_lost = false;
-                self.subscribe(0..self.nodes.len());
-            }
-            Fault::Partition(part) => {
-                let nodes = self.nodes.len() * part / 1000;
-                world.network().partitioned = nodes;
-                let cut = self.nodes.iter().take(nodes);
-                cut.for_each(|node| node.store.store().subscription_lost());
-            }
-            Fault::Heal => {
-                let nodes = std::mem::take(&mut world.network().partitioned);
-                self.subscribe(0..nodes);
-            }
-            Fault::Restart(node) => self.restart(node),
-        }
-    }
-
-    /// Nodes subscribe again at different times within a second.
-    fn subscribe(&self, nodes: std::ops::Range<usize>) {
-        let mut network = self.world.network();
-        for node in nodes {
-            let at = self.world.now() + network.random(SECOND);
-            network.schedule(at, Event::Subscribed(node));
-        }
-    }
-
-    fn restart(&mut self, number: usize) {
-        self.count_leases(number);
-        let process = self.nodes[number].process + 1;
-        for index in 0..self.tasks.len() {
-            if self.tasks[index].as_ref().is_some_and(|task| task.node == number) {
-                self.tasks[index] = None;
-                self.free.push(index);
-            }
-        }
-        self.nodes[number] = Node::new(self.world, number, process);
-        self.world.network().restart(number, process);
-    }
-}
-
-impl<'w> Node<'w> {
-    fn new(world: &'w World, number: usize, process: u64) -> Self {
-        let nodes = u32::try_from(world.scenario.nodes).ok().and_then(NonZeroU32::new);
-        let store = FallbackStore::builder(NodeStore::new(world, number))
-            .clock(world.clock.clone())
-            .nodes(nodes.unwrap_or(NonZeroU32::MIN))
-            .max_keys(MAX_LOCAL_KEYS)
-            .build();
-        Self { store: Arc::new(store), process, is_maintaining: false }
     }
 }
 

@@ -48,8 +48,10 @@ struct Shard {
 pub enum LeaseOutcome<'a> {
     /// The plan is not leased: the store decides it.
     NotLeased,
-    /// From a lease, or refused because the store has just refused the plan. If there is a request, the node needs a further lease and sends the request in the background.
+    /// From a lease. If there is a request, the node needs a further lease and sends the request in the background.
     Decided(Decision<'a>, Option<LeaseRequest>),
+    /// Refused without a call: the plan is leased, and the store has just refused it.
+    Refused(Decision<'a>),
     /// By the store, with a request for a lease in place of the take.
     Request(LeaseRequest),
 }
@@ -107,7 +109,7 @@ impl LeaseTable {
         match lease.spend(plan, (at, now), &self.epochs, &self.counters) {
             Spend::Paid { decision, needs_more: false } => LeaseOutcome::Decided(decision, None),
             Spend::Unpaid { needs_more: false } => LeaseOutcome::NotLeased,
-            Spend::Refused(decision) => LeaseOutcome::Decided(decision, None),
+            Spend::Refused(decision) => LeaseOutcome::Refused(decision),
             Spend::Paid { decision, needs_more: true } => {
                 let lease = Arc::clone(lease);
                 let request = self.request(lease, plan, hold, now, IsBackground::Yes);

@@ -18,7 +18,7 @@ fn simulate_within_limits(scenario: Scenario) -> Figures {
 
 #[test]
 fn busy_keys_need_one_call_in_a_hundred_decisions() {
-    let fleet = Scenario { nodes: 2, keys: 2000, rate: 1.6e5, ..small("hot") };
+    let fleet = Scenario { nodes: 2, keys: 2000, rate: 2.4e5, ..small("hot") };
     let leased = simulate_within_limits(fleet.clone());
     assert!(leased.hot_tenth.requests_per_decision <= 0.01, "{leased:?}");
     assert!(leased.wrongly_refused * 1000 <= leased.below_limit, "{leased:?}");

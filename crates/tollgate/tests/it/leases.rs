@@ -34,7 +34,9 @@ impl Node {
             match self.spend(plan) {
                 LeaseOutcome::NotLeased => {}
                 LeaseOutcome::Request(request) => return request,
-                outcome @ LeaseOutcome::Decided(..) => panic!("{outcome:?} is not a request"),
+                outcome @ (LeaseOutcome::Decided(..) | LeaseOutcome::Refused(_)) => {
+                    panic!("{outcome:?} is not a request")
+                }
             }
         }
         panic!("no request after 16 decisions");
@@ -55,6 +57,14 @@ impl Node {
     fn decided<'a>(&self, plan: &Plan<'a>) -> Option<Decision<'a>> {
         match self.spend(plan) {
             LeaseOutcome::Decided(decision, _) => Some(decision),
+            _ => None,
+        }
+    }
+
+    /// Returns the refusal that the node repeats, if any.
+    fn refused<'a>(&self, plan: &Plan<'a>) -> Option<Decision<'a>> {
+        match self.spend(plan) {
+            LeaseOutcome::Refused(decision) => Some(decision),
             _ => None,
         }
     }
@@ -251,7 +261,7 @@ fn fixed_size_above_the_demand_strands_little() {
             LeaseOutcome::Request(request) | LeaseOutcome::Decided(_, Some(request)) => {
                 let _ = node.finish(&plan, request);
             }
-            LeaseOutcome::Decided(..) | LeaseOutcome::NotLeased => {}
+            LeaseOutcome::Decided(..) | LeaseOutcome::Refused(_) | LeaseOutcome::NotLeased => {}
         }
     }
     let stats = node.table.stats(node.now);
@@ -340,7 +350,7 @@ fn exceed(node: &Node, plan: &Plan<'_>) {
             LeaseOutcome::Decided(_, Some(request)) => assert_eq!(node.finish(plan, request), 0),
             LeaseOutcome::Decided(_, None) => {}
             LeaseOutcome::NotLeased => break,
-            LeaseOutcome::Request(request) => panic!("{request:?} within the pause"),
+            outcome => panic!("{outcome:?} within the pause"),
         }
     }
     let epoch = node.table.epoch(plan, node.now);
@@ -355,7 +365,7 @@ fn exceeded_limit_is_refused_without_a_call_for_a_quarter_of_the_hold() {
     exceed(&node, &plan);
     for (now, wait) in [(0, 250), (249, 1)] {
         node.now = at(now, now);
-        let refusal = node.decided(&plan).unwrap();
+        let refusal = node.refused(&plan).unwrap();
         assert_eq!((refusal.is_allowed(), refusal.source()), (false, Source::Cache));
         assert_eq!(refusal.retry_after(), Some(Duration::from_millis(wait)));
     }
@@ -369,9 +379,9 @@ fn an_event_ends_a_refusal_of_a_leased_plan() {
     let plan = plan(&subject, &limit, 1);
     let node = Node::new();
     exceed(&node, &plan);
-    assert!(node.decided(&plan).is_some());
+    assert!(node.refused(&plan).is_some());
     node.table.end_subject(":k");
-    assert!(node.decided(&plan).is_none());
+    assert!(node.refused(&plan).is_none());
 }
 
 #[test]
@@ -380,7 +390,7 @@ fn refusals_of_plans_without_a_lease_are_not_repeated() {
     let plan = plan(&subject, &limit, 1);
     let node = Node::new();
     while node.store.take(&plan).is_allowed() {}
-    assert!(node.decided(&plan).is_none());
+    assert!(node.refused(&plan).is_none());
     node.table.note_refusal(&plan, &node.store.take(&plan), node.table.epoch(&plan, node.now));
-    assert!(node.decided(&plan).is_none());
+    assert!(node.refused(&plan).is_none());
 }
