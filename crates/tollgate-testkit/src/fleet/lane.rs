@@ -7,6 +7,9 @@ use super::request::{Request, Waiter};
 /// Concurrent calls, as in the coalescer of `tollgate-redis`.
 const CALLS_IN_FLIGHT: usize = 2;
 
+/// Concurrent calls if a plan has waited for a quarter of its time limit, as there.
+const URGENT_CALLS: usize = 16;
+
 /// Maximum number of plans in a call, as there.
 const MAX_PLANS: usize = 128;
 
@@ -27,11 +30,19 @@ impl Lane {
 
     /// Returns the plans of the next call, if it may be sent now: half of all plans, so that the server processes one
     /// call while the other one is in transit. Returns the time of the first one too.
-    pub(super) fn next_call(&mut self) -> Option<(Vec<Request>, Vec<Waiter>, u64)> {
-        if self.calls >= CALLS_IN_FLIGHT || self.waiting.is_empty() {
+    pub(super) fn next_call(
+        &mut self,
+        now: u64,
+        timeout: u64,
+    ) -> Option<(Vec<Request>, Vec<Waiter>, u64)> {
+        let is_urgent = *self.times.front()? + timeout / 4 <= now;
+        if self.calls >= if is_urgent { URGENT_CALLS } else { CALLS_IN_FLIGHT } {
             return None;
         }
-        let part = (self.plans + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT);
+        let part = match is_urgent {
+            true => self.waiting.len(),
+            false => (self.plans + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT),
+        };
         let plans = part.min(MAX_PLANS).min(self.waiting.len());
         self.calls += 1;
         self.plans += plans;
@@ -59,12 +70,13 @@ mod tests {
         };
         for _ in 0..2 {
             push(&mut lane);
-            assert_eq!(lane.next_call().map(|(requests, _, _)| requests.len()), Some(1));
+            assert_eq!(lane.next_call(7, 1000).map(|(requests, _, _)| requests.len()), Some(1));
         }
         (0..6).for_each(|_| push(&mut lane));
-        assert!(lane.next_call().is_none());
+        assert!(lane.next_call(7, 1000).is_none());
         lane.call_ended(1);
-        assert_eq!(lane.next_call().map(|(requests, _, _)| requests.len()), Some(4));
-        assert!(lane.next_call().is_none());
+        assert_eq!(lane.next_call(7, 1000).map(|(requests, _, _)| requests.len()), Some(4));
+        assert!(lane.next_call(7, 1000).is_none());
+        assert_eq!(lane.next_call(257, 1000).map(|(requests, _, _)| requests.len()), Some(2));
     }
 }

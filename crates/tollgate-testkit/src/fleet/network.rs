@@ -140,7 +140,9 @@ impl Network {
 
     fn send_waiting(&mut self, node: usize, server: usize, (now, scenario): (u64, &Scenario)) {
         let lane = node * self.store.servers + server;
-        while let Some((requests, waiters, first)) = self.lanes[lane].next_call() {
+        while let Some((requests, waiters, first)) =
+            self.lanes[lane].next_call(now, scenario.timeout)
+        {
             self.calls_sent += 1;
             let number = self.calls_sent;
             let is_cut = node < self.partitioned;

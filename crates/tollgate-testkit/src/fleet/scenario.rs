@@ -110,7 +110,7 @@ impl Scenario {
             timeout: SECOND / 10,
             move_every: 0,
             flash: None,
-            store: StoreModel::measured(1),
+            store: StoreModel::measured(16),
             faults: Vec::new(),
         }
     }

@@ -64,13 +64,13 @@ fn change(name: &str) -> Option<Change> {
 fn hot(scenario: &mut Scenario) {
     (scenario.nodes, scenario.keys, scenario.rate) = (25, 25_000, 2e6);
     (scenario.limit_rate, scenario.limit_burst) = (10_000, 80_000);
+    scenario.store = StoreModel::measured(1);
     (scenario.warm_up, scenario.length) = (15 * SECOND, 10 * SECOND);
 }
 
 fn exceeded(scenario: &mut Scenario) {
     (scenario.keys, scenario.zipf, scenario.spread) = (20, 0.0, scenario.nodes);
     (scenario.limit_rate, scenario.limit_burst) = (25_000, 50_000);
-    scenario.store = StoreModel::measured(16);
 }
 
 fn rolling(scenario: &mut Scenario) {
