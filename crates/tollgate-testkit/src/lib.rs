@@ -27,6 +27,7 @@ pub mod answer;
 pub mod clock;
 pub mod conformance;
 pub mod faulty_store;
+pub mod fleet;
 pub mod history;
 pub mod http2;
 pub mod lease_simulator;

@@ -8,7 +8,7 @@ use tollgate::lease::{
     LeaseOutcome, LeaseReply, LeaseRequest, LeaseStats, LeaseTable, LeaseTime, TakeGrant,
     WantedLease,
 };
-use tollgate::{Decision, Key, Plan, StoreError};
+use tollgate::{Decision, Key, Plan, Source, StoreError};
 
 use super::{RedisStore, Shared, Takes};
 use crate::call::{self, Verb};
@@ -70,8 +70,15 @@ impl RedisStore {
     ) -> Result<Decision<'a>, StoreError> {
         self.shared.events.start();
         match leases.table.spend(plan, self.shared.time.estimate(), leases.now()) {
-            LeaseOutcome::NotLeased => self.take_from_store(plan).await,
-            LeaseOutcome::Decided(decision, None) => Ok(decision),
+            LeaseOutcome::NotLeased => {
+                let epoch = leases.table.epoch(plan, leases.now());
+                let decision = self.take_from_store(plan).await?;
+                if !decision.is_allowed() && decision.source() == Source::Store {
+                    leases.table.note_refusal(plan, &decision, epoch);
+                }
+                Ok(decision)
+            }
+            LeaseOutcome::Decided(decision, None) | LeaseOutcome::Refused(decision) => Ok(decision),
             LeaseOutcome::Decided(decision, Some(request)) => {
                 self.lease_in_background(plan, request);
                 Ok(decision)

@@ -131,6 +131,10 @@ impl Fleet {
         let at = Timestamp::from_micros(self.now);
         let request = match node.table.spend(&plan, at, node.time(self.now)) {
             LeaseOutcome::NotLeased => None,
+            LeaseOutcome::Refused(_) => {
+                self.figures.refused += 1;
+                return Ok(());
+            }
             LeaseOutcome::Decided(_, request) => {
                 self.figures.leased_decisions += 1;
                 if node.missed_resets.is_empty() {

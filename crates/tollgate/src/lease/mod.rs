@@ -11,6 +11,8 @@
 //! - A store counts every take from a leased sliding window for one hold longer than the window.
 //! - A lease ends at the latest one [hold](crate::Limit::lease_hold) after the node sent the request, and with its window.
 //! - What is not spent is dropped. It is never returned to the store.
+//!
+//! When the store refuses a plan that is leased, the node refuses it for a quarter of the hold without a call.
 
 mod amounts;
 mod chunk;
@@ -18,6 +20,7 @@ mod demand;
 mod epochs;
 mod length;
 mod plan_lease;
+mod refusal;
 mod request;
 mod sizing;
 mod stats;
@@ -26,6 +29,7 @@ mod time;
 mod wanted;
 
 pub use length::spendable_for;
+pub use refusal::CallEpoch;
 pub use request::LeaseRequest;
 pub use stats::LeaseStats;
 pub use table::{LeaseOutcome, LeaseTable};

@@ -9,6 +9,7 @@ use super::chunk::Chunk;
 use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
 use super::length::spendable_for;
+use super::refusal::{CallEpoch, Refusal};
 use super::sizing::{LeasePart, MIN_DECISIONS, is_worth_requesting};
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
@@ -57,6 +58,7 @@ struct State {
     /// No request before the monotonic clock has passed this time since `last_request`.
     pause: Duration,
     last_request: LeaseTime,
+    refusal: Option<Refusal>,
 }
 
 /// What the lease of a plan can do for a request.
@@ -65,6 +67,8 @@ pub(super) enum Spend<'a> {
     Paid { decision: Decision<'a>, needs_more: bool },
     /// The lease cannot pay, and the request should be sent as a request for a lease if `needs_more`.
     Unpaid { needs_more: bool },
+    /// The lease cannot pay, and the store has just refused the plan.
+    Refused(Decision<'a>),
 }
 
 impl PlanLease {
@@ -96,6 +100,7 @@ impl PlanLease {
             is_requested: true,
             pause: Duration::ZERO,
             last_request: now,
+            refusal: None,
         };
         let takes = plan.takes().iter().map(take).collect();
         Self { hash, hold, takes, state: Mutex::new(state) }
@@ -123,6 +128,11 @@ impl PlanLease {
         state.taken.add(plan.takes().iter().map(Take::cost), now.period(self.hold));
         state.drop_ended(now, epochs, counters);
         let is_paid = state.chunks.iter_mut().any(|chunk| chunk.spend(plan));
+        let refusal = state.refusal.as_mut().filter(|_| !is_paid);
+        let refused = refusal.and_then(|refusal| refusal.decision(plan, (at, now), epochs));
+        if let Some(decision) = refused {
+            return Spend::Refused(decision);
+        }
         let needs_more = state.needs_more(plan, now);
         if !is_paid {
             return Spend::Unpaid { needs_more };
@@ -164,6 +174,24 @@ impl PlanLease {
         let mut state = self.state.lock();
         state.is_requested = false;
         state.pause = self.hold / 4;
+    }
+
+    /// Repeats a refusal of the store for a while, if the demand is worth a lease.
+    pub(super) fn note_refusal(
+        &self,
+        costs: Amounts,
+        replies: impl Iterator<Item = Reply>,
+        epoch: CallEpoch,
+    ) {
+        let mut state = self.state.lock();
+        let is_busy = state
+            .taken
+            .recent()
+            .zip(&costs)
+            .all(|(recent, cost)| recent >= cost.saturating_mul(MIN_DECISIONS));
+        if is_busy {
+            state.refusal = Some(Refusal::new(costs, replies, epoch, self.hold / 4));
+        }
     }
 
     /// Ends a request that was granted. The request itself spends `costs` of the grant.

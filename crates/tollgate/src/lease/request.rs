@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::epochs::EpochStamp;
 use super::plan_lease::PlanLease;
+use super::refusal::CallEpoch;
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
 use super::wanted::{LeaseReply, WantedLease};
@@ -38,6 +39,9 @@ impl LeaseRequest {
 
     /// Adds the grant of the store to the leases of the node. `None`: the call failed. Drop a request that was not sent.
     pub fn finish(mut self, reply: Option<&LeaseReply>) {
+        if let Some(reply) = reply.filter(|reply| !reply.is_allowed()) {
+            self.note_refusal(reply);
+        }
         let Some(reply) = reply.filter(|reply| reply.is_granted()) else {
             add(&self.counters.not_granted, 1);
             return;
@@ -45,6 +49,12 @@ impl LeaseRequest {
         self.is_finished = true;
         let grant = (reply.takes(), self.wanted.costs(), self.stamp.clone());
         self.lease.finish_request(grant, self.begun, &self.counters);
+    }
+
+    fn note_refusal(&self, reply: &LeaseReply) {
+        let epoch = CallEpoch { begun: self.begun, stamp: self.stamp.clone() };
+        let replies = reply.takes().iter().map(|take| take.reply);
+        self.lease.note_refusal(self.wanted.costs().into(), replies, epoch);
     }
 }
 

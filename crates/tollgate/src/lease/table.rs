@@ -11,12 +11,14 @@ use parking_lot::Mutex;
 use super::demand::DemandSketch;
 use super::epochs::Epochs;
 use super::plan_lease::{PlanLease, Spend};
+use super::refusal::CallEpoch;
 use super::request::LeaseRequest;
 use super::sizing::MIN_DECISIONS;
 use super::stats::{Counters, LeaseStats};
 use super::time::LeaseTime;
 use super::wanted::WantedLease;
-use crate::decision::Decision;
+use crate::algorithm::Reply;
+use crate::decision::{Decision, Status};
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::Timestamp;
 
@@ -53,6 +55,8 @@ pub enum LeaseOutcome<'a> {
     NotLeased,
     /// From a lease. If there is a request, the node needs a further lease and sends the request in the background.
     Decided(Decision<'a>, Option<LeaseRequest>),
+    /// Refused without a call: the plan is leased, and the store has just refused it.
+    Refused(Decision<'a>),
     /// By the store, with a request for a lease in place of the take.
     Request(LeaseRequest),
 }
@@ -110,6 +114,7 @@ impl LeaseTable {
         match lease.spend(plan, (at, now), &self.epochs, &self.counters) {
             Spend::Paid { decision, needs_more: false } => LeaseOutcome::Decided(decision, None),
             Spend::Unpaid { needs_more: false } => LeaseOutcome::NotLeased,
+            Spend::Refused(decision) => LeaseOutcome::Refused(decision),
             Spend::Paid { decision, needs_more: true } => {
                 let lease = Arc::clone(lease);
                 let request = self.request(lease, plan, hold, now, IsBackground::Yes);
@@ -120,6 +125,28 @@ impl LeaseTable {
                 LeaseOutcome::Request(self.request(lease, plan, hold, now, IsBackground::No))
             }
         }
+    }
+
+    /// Returns the epoch of a call to the store for a plan that is not leased now.
+    #[must_use]
+    pub fn epoch(&self, plan: &Plan<'_>, now: LeaseTime) -> CallEpoch {
+        CallEpoch {
+            begun: now,
+            stamp: self.epochs.stamp(plan, |subject| self.hash_subject(subject)),
+        }
+    }
+
+    /// Notes that the store has refused a plan, in a call that began at this epoch. If the plan is leased, the node repeats
+    /// the refusal for a quarter of the hold.
+    pub fn note_refusal(&self, plan: &Plan<'_>, decision: &Decision<'_>, epoch: CallEpoch) {
+        let hash = self.hash(plan);
+        let shard = self.shard(hash).lock();
+        let Some(lease) = shard.leases.find(hash, |lease| lease.matches(plan)) else { return };
+        let costs = plan.takes().iter().map(Take::cost).collect();
+        let reply = |status: &Status<'_>| {
+            Reply::new(status.verdict(), status.remaining(), status.reset_after())
+        };
+        lease.note_refusal(costs, decision.statuses().iter().map(reply), epoch);
     }
 
     /// Refunds the costs of a plan to a lease that paid them. `None` if there is none; then the store refunds.

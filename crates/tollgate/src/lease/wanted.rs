@@ -110,6 +110,11 @@ impl LeaseReply {
         !self.takes.is_empty() && self.takes.iter().all(|take| take.amount > 0)
     }
 
+    /// Returns whether no take was refused.
+    pub(super) fn is_allowed(&self) -> bool {
+        self.takes.iter().all(|take| take.reply.is_allowed())
+    }
+
     /// Returns the decision about the plan of the request. What is left in the lease remains for this node.
     #[must_use]
     pub fn decision<'a>(&self, plan: &Plan<'a>, wanted: &WantedLease) -> Decision<'a> {

@@ -1,7 +1,11 @@
 //! Decisions on existing keys do not allocate.
 
 use allocation_counter::measure;
-use tollgate::{Limit, LocalLimiter, ManualClock, Quota};
+use tollgate::lease::{LeaseOutcome, LeaseTable, LeaseTime};
+use tollgate::{
+    Key, LeaseSize, Limit, LocalLimiter, ManualClock, MemoryStore, Plan, Quota, Subject, Take,
+    Timestamp,
+};
 
 fn assert_no_allocation(limiter: &LocalLimiter<ManualClock>) {
     let long_key = "a-subject-longer-than-what-fits-into-a-slot";
@@ -69,4 +73,41 @@ fn refusal_does_not_allocate() {
         }
     });
     assert_eq!(allocations.count_total, 0, "{allocations:?}");
+}
+
+/// Leases that many keys, and returns the bytes that the table holds.
+fn bytes_of_leases(keys: usize) -> i64 {
+    let limit = Limit::token_bucket(Quota::per_minute(60_000)).unwrap().with_lease(LeaseSize::Auto);
+    let store = MemoryStore::builder().clock(ManualClock::new()).build();
+    let subjects: Vec<Subject> =
+        (0..keys).map(|key| Subject::of([format!("customer-{key:06}")])).collect();
+    let plan = |key: usize| Plan::new([Take::new(Key::new(&subjects[key], &limit), 1)]).unwrap();
+    // The store has seen all keys, so that only the table grows.
+    (0..keys).for_each(|key| assert!(store.take(&plan(key)).is_allowed()));
+    let mut table = None;
+    let allocations = measure(|| {
+        let leases = LeaseTable::new(2 * keys);
+        leases.enable();
+        for plan in (0..keys).map(plan) {
+            let request = loop {
+                match leases.spend(&plan, Timestamp::EPOCH, LeaseTime::default()) {
+                    LeaseOutcome::Request(request) => break request,
+                    _ => continue,
+                }
+            };
+            let reply = store.lease(&plan, request.wanted());
+            request.finish(reply.as_ref());
+        }
+        table = Some(leases);
+    });
+    assert_eq!(table.unwrap().stats(LeaseTime::default()).held, keys as u64);
+    allocations.bytes_current
+}
+
+#[test]
+fn a_leased_key_takes_little_memory() {
+    let [none, few, many] = [0, 160, 4000].map(bytes_of_leases);
+    println!("bytes of a lease table: {none} unused, {few} with 160 keys, {many} with 4,000 keys");
+    assert!(few <= 1 << 20, "{few} bytes with few leases");
+    assert!((many - few) / (4000 - 160) <= 1280, "{} bytes per key", (many - few) / (4000 - 160));
 }

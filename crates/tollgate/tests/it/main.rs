@@ -23,6 +23,7 @@ mod extremes;
 mod facts;
 mod fallback;
 mod first_call;
+mod fleet_simulation;
 mod headers;
 mod identities;
 mod lease_bounds;

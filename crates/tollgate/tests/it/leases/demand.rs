@@ -99,7 +99,7 @@ fn fixed_size_above_the_demand_strands_little() {
             LeaseOutcome::Request(request) | LeaseOutcome::Decided(_, Some(request)) => {
                 let _ = node.finish(&plan, request);
             }
-            LeaseOutcome::Decided(..) | LeaseOutcome::NotLeased => {}
+            LeaseOutcome::Decided(..) | LeaseOutcome::Refused(_) | LeaseOutcome::NotLeased => {}
         }
     }
     let stats = node.table.stats(node.now);

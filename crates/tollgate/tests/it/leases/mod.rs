@@ -37,7 +37,9 @@ impl Node {
             match self.spend(plan) {
                 LeaseOutcome::NotLeased => {}
                 LeaseOutcome::Request(request) => return request,
-                outcome @ LeaseOutcome::Decided(..) => panic!("{outcome:?} is not a request"),
+                outcome @ (LeaseOutcome::Decided(..) | LeaseOutcome::Refused(_)) => {
+                    panic!("{outcome:?} is not a request")
+                }
             }
         }
         panic!("no request after 16 decisions");
@@ -58,6 +60,14 @@ impl Node {
     fn decided<'a>(&self, plan: &Plan<'a>) -> Option<Decision<'a>> {
         match self.spend(plan) {
             LeaseOutcome::Decided(decision, _) => Some(decision),
+            _ => None,
+        }
+    }
+
+    /// Returns the refusal that the node repeats, if any.
+    fn refused<'a>(&self, plan: &Plan<'a>) -> Option<Decision<'a>> {
+        match self.spend(plan) {
+            LeaseOutcome::Refused(decision) => Some(decision),
             _ => None,
         }
     }
@@ -213,4 +223,58 @@ fn plan_of_two_limits_is_spent_from_both_or_none() {
     request.finish(Some(&reply));
     let decided = (0..20).filter(|_| node.decided(&plan).is_some()).count();
     assert_eq!(decided, 9);
+}
+
+/// Spends all quota of the store and of the lease, and notes the refusal of the store at the present time.
+fn exceed(node: &Node, plan: &Plan<'_>) {
+    assert_eq!(node.lease(plan), 100);
+    while node.store.take(plan).is_allowed() {}
+    loop {
+        match node.spend(plan) {
+            LeaseOutcome::Decided(_, Some(request)) => assert_eq!(node.finish(plan, request), 0),
+            LeaseOutcome::Decided(_, None) => {}
+            LeaseOutcome::NotLeased => break,
+            outcome => panic!("{outcome:?} within the pause"),
+        }
+    }
+    let epoch = node.table.epoch(plan, node.now);
+    node.table.note_refusal(plan, &node.store.take(plan), epoch);
+}
+
+#[test]
+fn exceeded_limit_is_refused_without_a_call_for_a_quarter_of_the_hold() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let mut node = Node::new();
+    exceed(&node, &plan);
+    for (now, wait) in [(0, 250), (249, 1)] {
+        node.now = at(now, now);
+        let refusal = node.refused(&plan).unwrap();
+        assert_eq!((refusal.is_allowed(), refusal.source()), (false, Source::Cache));
+        assert_eq!(refusal.retry_after(), Some(Duration::from_millis(wait)));
+    }
+    node.now = at(250, 250);
+    assert!(matches!(node.spend(&plan), LeaseOutcome::Request(_)));
+}
+
+#[test]
+fn an_event_ends_a_refusal_of_a_leased_plan() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let node = Node::new();
+    exceed(&node, &plan);
+    assert!(node.refused(&plan).is_some());
+    node.table.end_subject(":k");
+    assert!(node.refused(&plan).is_none());
+}
+
+#[test]
+fn refusals_of_plans_without_a_lease_are_not_repeated() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let node = Node::new();
+    while node.store.take(&plan).is_allowed() {}
+    assert!(node.refused(&plan).is_none());
+    node.table.note_refusal(&plan, &node.store.take(&plan), node.table.epoch(&plan, node.now));
+    assert!(node.refused(&plan).is_none());
 }
