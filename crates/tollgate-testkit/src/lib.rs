@@ -3,6 +3,7 @@
 //! - [`admission_bound`]: the bound of each algorithm on admissions, without a store.
 //! - [`oracle`]: second implementation of every algorithm, slow and with exact fractions, to compare with.
 //! - [`faulty_store`]: store that fails on demand.
+//! - [`fuzz`]: mutated inputs for parsers, from a corpus and a seed.
 //! - [`history`]: random histories of one key, reproducible from a seed.
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] generates its tests.
 //! - [`simulator`]: simulation of a fleet in virtual time, with faults.
@@ -28,6 +29,7 @@ pub mod clock;
 pub mod conformance;
 pub mod faulty_store;
 pub mod fleet;
+pub mod fuzz;
 pub mod history;
 pub mod http2;
 pub mod lease_simulator;

@@ -2,6 +2,8 @@
 
 mod batch;
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod named_keys_tests;
 mod plan_reply;
 mod program;

@@ -26,7 +26,7 @@ const READ_SIZE: usize = 16 * 1024;
 const MIN_REPLY: usize = 3;
 
 /// An invalid reply.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 pub(crate) enum Malformed {
     #[error("bytes that are not the Redis protocol")]
     Garbage,
@@ -72,6 +72,12 @@ impl Decoder {
     /// Whether no part of a reply has arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty() && self.open.is_empty()
+    }
+
+    /// Returns the number of items for which the incomplete arrays have memory.
+    #[cfg(test)]
+    pub(super) fn reserved_items(&self) -> usize {
+        self.open.iter().map(|array| array.items.capacity()).sum()
     }
 
     /// Returns the next complete reply. After an error the decoder is unusable.

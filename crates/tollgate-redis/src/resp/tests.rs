@@ -1,3 +1,7 @@
+//! Tests of the codec.
+
+mod fuzz;
+
 use tollgate_testkit::random::Random;
 
 use super::{Command, Decoder, ErrorReply, Malformed, REPLY_CAP, Reply};

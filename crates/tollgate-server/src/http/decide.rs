@@ -1,5 +1,8 @@
 //! Handlers of the decision paths.
 
+#[cfg(test)]
+mod fuzz_tests;
+
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;

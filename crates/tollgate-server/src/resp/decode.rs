@@ -16,7 +16,7 @@ pub(super) struct Bounds {
     /// Maximum length of a command in bytes, which is also the capacity of the read buffer.
     pub(super) length: usize,
     /// Maximum number of arguments, including the name of the command.
-    arguments: usize,
+    pub(super) arguments: usize,
     /// Maximum length of an inline command in bytes.
     inline: usize,
     /// First word of errors about these bounds.

@@ -1,5 +1,7 @@
 //! Tests of the codec: valid and invalid input, and that splits of the input change nothing.
 
+mod fuzz;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -5,6 +5,8 @@ pub(crate) mod decision;
 #[cfg(test)]
 pub(crate) mod decision_schema;
 pub(crate) mod explanation;
+#[cfg(test)]
+pub(crate) mod fuzz_tests;
 pub(crate) mod json;
 pub(crate) mod limit;
 pub(crate) mod override_body;

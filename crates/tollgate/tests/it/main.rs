@@ -38,6 +38,7 @@ mod refusals;
 mod reservation_streams;
 mod reservations;
 mod simulation;
+mod snapshot_fuzz;
 mod snapshot_validation;
 mod snapshots;
 mod stores;

@@ -41,8 +41,8 @@ fn rejects_every_truncation_and_every_changed_byte() {
 }
 
 /// Returns the file with a correct checksum.
-fn with_checksum(mut file: Vec<u8>) -> Vec<u8> {
-    file.truncate(file.len() - 8);
+pub(crate) fn with_checksum(mut file: Vec<u8>) -> Vec<u8> {
+    file.truncate(file.len().saturating_sub(8));
     let checksum = file.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
     });
@@ -106,7 +106,7 @@ fn rejects_duplicate_keys() {
 }
 
 /// Applies every operation at several times; overflow panics in tests.
-fn exercise(store: &Store, clock: &ManualClock) {
+pub(crate) fn exercise(store: &Store, clock: &ManualClock) {
     for now in [0, 1_000_000, Timestamp::MAX.as_micros(), 30_000_000] {
         clock.set(Timestamp::from_micros(now));
         for limit in limits() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{
-    Key, Limit, Listing, ManualClock, MemoryStore, Permit, Plan, Quota, SnapshotErrorKind, Subject,
-    Take, Timestamp,
+    Key, Limit, ListedKey, Listing, ManualClock, MemoryStore, Permit, Plan, Quota,
+    SnapshotErrorKind, Subject, Take, Timestamp,
 };
 use tollgate_testkit::answer::Operation;
 use tollgate_testkit::conformance::permit_id;
@@ -115,6 +115,13 @@ fn compare(seed: u64, kind: Kind, level: HistoryLevel) -> u64 {
     kept
 }
 
+/// Returns the keys of a store in a fixed order.
+pub(crate) fn listed(store: &Store) -> Vec<ListedKey> {
+    let mut keys = store.list(&Listing::all().with_page_size(usize::MAX)).unwrap().keys;
+    keys.sort_by_key(|key| (key.subject.clone(), key.algorithm.as_str(), key.limit.clone()));
+    keys
+}
+
 #[test]
 fn restores_every_key_and_its_limit() {
     let clock = ManualClock::new();
@@ -127,11 +134,6 @@ fn restores_every_key_and_its_limit() {
     let after = store(&clock);
     assert_eq!(after.restore(&saved(&before)).unwrap(), before.occupancy().keys as u64);
     assert_eq!(after.occupancy().keys, before.occupancy().keys);
-    let listed = |store: &Store| {
-        let mut keys = store.list(&Listing::all().with_page_size(usize::MAX)).unwrap().keys;
-        keys.sort_by_key(|key| (key.subject.clone(), key.algorithm.as_str(), key.limit.clone()));
-        keys
-    };
     assert_eq!(listed(&after), listed(&before));
     assert!(listed(&after).iter().all(|key| key.known.is_some()));
 }

@@ -11,7 +11,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/policy/errors")
 }
 
-fn invalid_files() -> Vec<PathBuf> {
+pub(crate) fn invalid_files() -> Vec<PathBuf> {
     let entries = fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
         entries.filter(|path| path.extension().unwrap_or_default() == "yaml").collect();

@@ -12,6 +12,7 @@ mod allocation;
 mod descriptors;
 mod documentation;
 mod errors;
+mod fuzz;
 mod helpers;
 mod import;
 mod index;

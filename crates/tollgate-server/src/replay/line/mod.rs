@@ -3,6 +3,8 @@
 mod access_log;
 mod cost_field;
 mod forwarded;
+#[cfg(test)]
+mod fuzz_tests;
 mod json;
 mod payload;
 mod time;

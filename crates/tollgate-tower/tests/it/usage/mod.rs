@@ -3,5 +3,6 @@
 mod body;
 mod early_end;
 mod fixtures;
+mod fuzz;
 mod hostile;
 mod splits;
