@@ -90,6 +90,7 @@ fn a_report_runs_the_same_commands_in_a_fleet_of_any_size() {
     assert_eq!(few, many);
 }
 
+#[expect(clippy::cast_precision_loss, reason = "display only")]
 #[test]
 fn a_thousand_nodes_report() {
     let reports: u64 = env::var("TOLLGATE_REPORTS").map_or(2000, |text| text.parse().unwrap());

@@ -39,6 +39,7 @@ fn usage() -> String {
     format!("{USAGE}{}", lines.concat())
 }
 
+#[expect(clippy::cast_precision_loss, reason = "display only")]
 fn one(name: &str, options: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     let mut scenario = Scenario::named(name, 1).ok_or_else(usage)?;
     for option in options {
