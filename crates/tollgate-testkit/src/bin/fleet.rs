@@ -47,11 +47,11 @@ fn one(name: &str, options: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     }
     let begun = Instant::now();
     let figures = simulate(scenario);
-    let seconds = begun.elapsed().as_secs_f64();
+    let millis = u64::try_from(begun.elapsed().as_millis())?.max(1);
     eprintln!(
-        "{} decisions in {seconds:.1} s: {:.0} per second",
+        "{} decisions in {millis} ms: {} per second",
         figures.all_decisions,
-        figures.all_decisions as f64 / seconds
+        figures.all_decisions * 1000 / millis
     );
     println!("{}", serde_json::to_string_pretty(&figures)?);
     Ok(exit_code(violations(&figures)))

@@ -39,7 +39,8 @@ fn exceeded_limits_are_used_and_shared_fairly() {
 #[test]
 fn limits_hold_while_the_store_fails_over_and_nodes_restart() {
     let second = 1_000_000;
-    let restart = |node: u64| (2 * second + node * second / 10, Fault::Restart(node as usize));
+    let restart =
+        |node: u32| (2 * second + u64::from(node) * second / 10, Fault::Restart(node as usize));
     let faults = [
         ("failover", vec![(2 * second, Fault::StoreLost), (4 * second, Fault::StoreFound)]),
         ("partition", vec![(2 * second, Fault::Partition(300)), (4 * second, Fault::Heal)]),
