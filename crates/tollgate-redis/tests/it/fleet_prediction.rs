@@ -136,13 +136,17 @@ fn run_processes() -> (Counts, u64) {
     (counts, script_calls(&mut server.raw()))
 }
 
+fn part(part: u64, whole: u64) -> f64 {
+    let [part, whole] = [part, whole].map(|count| u32::try_from(count).unwrap());
+    f64::from(part) / f64::from(whole)
+}
+
 /// The part of the predicted calls by which the real calls may differ. In the short form there is no limit, because a busy machine
 /// delays the requests of the processes.
 fn tolerance() -> Option<f64> {
     env::var("TOLLGATE_PREDICTION_SECONDS").is_ok().then_some(0.2)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "ratios with a tolerance of percents")]
 #[test]
 fn the_simulator_predicts_the_calls_of_two_processes() {
     if let Some(work) = Work::assigned() {
@@ -154,13 +158,13 @@ fn the_simulator_predicts_the_calls_of_two_processes() {
     }
     let Figures { calls_per_decision, decisions, sources, violations, .. } = simulate(scenario());
     let (counts, calls) = run_processes();
-    let real = calls as f64 / counts.decisions as f64;
+    let real = part(calls, counts.decisions);
     println!(
         "calls per decision: {real:.4} of {} decisions with {:.3} from leases; predicted {calls_per_decision:.4} of \
          {decisions} with {:.3} from leases",
         counts.decisions,
-        counts.leased as f64 / counts.decisions as f64,
-        sources.lease as f64 / decisions as f64,
+        part(counts.leased, counts.decisions),
+        part(sources.lease, decisions),
     );
     assert_eq!(violations, 0);
     assert!(counts.decisions > 0 && calls > 0, "{counts:?}, {calls} calls");

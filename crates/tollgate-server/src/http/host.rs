@@ -33,7 +33,8 @@ pub(super) async fn check(
 /// Browsers always send one `Host`. Only programs omit it.
 fn ensure_allowed(headers: &HeaderMap, allowed: &AllowedHosts) -> Result<(), ApiError> {
     for host in headers.get_all(HOST) {
-        let name = host.to_str().map(without_port).unwrap_or_default();
+        let host = String::from_utf8_lossy(host.as_bytes());
+        let name = without_port(&host);
         if !is_local(name) && !allowed.contains(name) {
             let shown: String = name.chars().take(100).collect();
             let detail = format!(

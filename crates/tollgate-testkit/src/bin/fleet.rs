@@ -39,7 +39,6 @@ fn usage() -> String {
     format!("{USAGE}{}", lines.concat())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "display only")]
 fn one(name: &str, options: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     let mut scenario = Scenario::named(name, 1).ok_or_else(usage)?;
     for option in options {
@@ -48,11 +47,11 @@ fn one(name: &str, options: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     }
     let begun = Instant::now();
     let figures = simulate(scenario);
-    let seconds = begun.elapsed().as_secs_f64();
+    let millis = u64::try_from(begun.elapsed().as_millis())?.max(1);
     eprintln!(
-        "{} decisions in {seconds:.1} s: {:.0} per second",
+        "{} decisions in {millis} ms: {} per second",
         figures.all_decisions,
-        figures.all_decisions as f64 / seconds
+        figures.all_decisions * 1000 / millis
     );
     println!("{}", serde_json::to_string_pretty(&figures)?);
     Ok(exit_code(violations(&figures)))
