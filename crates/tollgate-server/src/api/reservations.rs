@@ -63,8 +63,7 @@ impl Service {
         tenant: Option<&[u8]>,
         finals: &FinalCosts,
     ) -> Result<Settled, ApiError> {
-        let settled = self.node().limiter().settle(token, tenant, finals).await;
-        let settled = settled.map_err(|error| ApiError::from(&error))?;
+        let settled = self.settle_and_count(token, tenant, finals).await?;
         settled.ok_or_else(|| ApiError::new(ApiErrorKind::NotFound, UNKNOWN).at("reservation"))
     }
 
@@ -74,10 +73,22 @@ impl Service {
     ///
     /// `Unavailable` if the store cannot be reached.
     pub async fn cancel(&self, token: &ReservationToken) -> Result<bool, ApiError> {
-        let cancelled = FinalCosts::cancelled();
-        let settled = self.node().limiter().settle(token, None, &cancelled).await;
-        let settled = settled.map_err(|error| ApiError::from(&error))?;
+        let settled = self.settle_and_count(token, None, &FinalCosts::cancelled()).await?;
         Ok(settled.is_some_and(|settled| !settled.is_repeated))
+    }
+
+    async fn settle_and_count(
+        &self,
+        token: &ReservationToken,
+        tenant: Option<&[u8]>,
+        finals: &FinalCosts,
+    ) -> Result<Option<Settled>, ApiError> {
+        let settled = self.node().limiter().settle(token, tenant, finals).await;
+        let settled = settled.map_err(|error| ApiError::from(&error))?;
+        if let Some(settled) = &settled {
+            self.node().metrics().settlements().count(settled);
+        }
+        Ok(settled)
     }
 
     /// Extends a reservation and its slots by its time to live from now. Returns the new expiry; `None` if it is unknown,

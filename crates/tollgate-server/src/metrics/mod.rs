@@ -6,6 +6,7 @@ mod histogram;
 mod http_requests;
 mod process;
 mod rules;
+mod settlements;
 mod tally;
 mod text;
 
@@ -25,6 +26,7 @@ use histogram::{BOUNDS, Histogram};
 pub(crate) use http_requests::HttpRequests;
 pub(crate) use rules::Handles;
 use rules::Rules;
+use settlements::Settlements;
 #[cfg(test)]
 pub(crate) use tally::SCALE;
 pub(crate) use tally::{RuleTally, Slice, Tally};
@@ -57,6 +59,7 @@ pub(crate) struct Metrics {
     nodes_down: AtomicU64,
     front_ends: FrontEnds,
     http_requests: HttpRequests,
+    settlements: Settlements,
 }
 
 /// Values from other parts of the node that are read for each scrape.
@@ -180,6 +183,7 @@ impl Metrics {
             nodes_down: AtomicU64::new(UNKNOWN),
             front_ends: FrontEnds::default(),
             http_requests: HttpRequests::default(),
+            settlements: Settlements::default(),
         }
     }
 
@@ -233,6 +237,11 @@ impl Metrics {
         &self.http_requests
     }
 
+    /// Returns the settled amounts.
+    pub(crate) const fn settlements(&self) -> &Settlements {
+        &self.settlements
+    }
+
     /// Returns the failure state of the store.
     pub(crate) fn store(&self) -> &StoreWatch {
         &self.store
@@ -259,6 +268,7 @@ impl Metrics {
         self.render_decisions(&mut out);
         self.render_store(&mut out, context.breaker);
         self.rules.render(&mut out);
+        self.settlements.render(&mut out);
         self.render_node(&mut out, context);
         render_administration(&mut out, context);
         if let Some(occupancy) = context.occupancy {

@@ -252,7 +252,7 @@ fn labels_never_contain_a_key() {
     let scrape = Scrape::of(&service);
     let known = [
         "result", "reason", "scope", "rule", "trial", "by", "le", "version", "token", "frontend",
-        "route", "status",
+        "route", "status", "unit", "part",
     ];
     for (label, value) in scrape.labels() {
         assert!(known.contains(&label.as_str()), "{label}={value}");

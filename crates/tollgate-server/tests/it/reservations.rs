@@ -96,6 +96,15 @@ fn unused_estimate_is_returned() {
         "limits": limits,
     });
     assert_eq!(settled, expected);
+    let _ = setup.settle(&token, 100);
+    let metrics = setup.service.get("/metrics").body;
+    for line in [
+        "tollgate_settlements_total 1\n",
+        "tollgate_settled_amount_total{unit=\"tokens\",part=\"charged\"} 100\n",
+        "tollgate_settled_amount_total{unit=\"tokens\",part=\"refunded\"} 300\n",
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
     let limit = &limits[1];
     assert_eq!((&limit["unit"], &limit["count"]), (&json!("tokens"), &json!(100)));
     assert_eq!((&limit["limit"], &limit["remaining"]), (&json!(1000), &json!(900)));
