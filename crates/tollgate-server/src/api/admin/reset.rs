@@ -68,9 +68,10 @@ pub(super) async fn reset(
     client: &Client,
     rules: &CounterRules,
 ) -> Result<(), ApiError> {
-    let search = reset_in(context, client, rules, Scope::Everywhere).await;
+    let is_complete = reset_in(context, client, rules, Scope::Everywhere).await?;
+    // Only if the store was reset: otherwise the caller retries.
     let announced = announce(context, client, rules).await;
-    if !search? {
+    if !is_complete {
         let detail = "the search for counters of this client timed out; the counters found so far are reset, \
                       retry to reset the others";
         return Err(ApiError::new(ApiErrorKind::Unavailable, detail));
