@@ -11,16 +11,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
-use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::call::{Batch, EncodedTake, KeyForm, Outcome, PlanReply, QueuedPlan, Verb, Withdrawal};
 use crate::failure::Failure;
 use crate::link::SendGate;
 use crate::resp::Reply;
 use crate::router::{Lane, Router, Scope};
+use crate::sync::{Handle, Mutex, timeout_at};
 use crate::time::Time;
 
 mod flow;
@@ -263,6 +262,14 @@ impl Coalescer {
             queues.insert(lane.clone(), queue);
         }
         result
+    }
+}
+
+#[cfg(tollgate_model)]
+impl Coalescer {
+    /// Returns whether no plan waits or is in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queues.lock().is_empty()
     }
 }
 

@@ -13,6 +13,8 @@ use crate::resp::{Command, Decoder, Reply};
 
 mod dial;
 mod handshake;
+#[cfg(tollgate_model)]
+pub(crate) mod model;
 mod route;
 mod sentinels;
 mod server_info;

@@ -11,12 +11,15 @@ mod fixtures;
 mod keys;
 mod limit_code;
 mod link;
+#[cfg(tollgate_model)]
+pub mod models;
 mod resp;
 mod router;
 mod script;
 mod slot;
 mod store;
 mod subscription;
+mod sync;
 mod time;
 
 pub use address::{Address, AddressError};

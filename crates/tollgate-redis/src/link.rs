@@ -154,6 +154,14 @@ impl Link {
     }
 }
 
+#[cfg(tollgate_model)]
+impl Link {
+    /// Returns the number of commands that are queued or in flight.
+    pub(crate) fn pending(&self) -> usize {
+        self.inner.queue.pending()
+    }
+}
+
 /// Returns a callback and the future of its reply: where callbacks end and a caller waits.
 pub(crate) fn reply_channel() -> (
     impl FnOnce(Result<Reply, Failure>) + Send + 'static,

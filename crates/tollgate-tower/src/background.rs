@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use tokio::runtime::Handle;
+use crate::sync::Handle;
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 

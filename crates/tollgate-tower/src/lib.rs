@@ -9,9 +9,12 @@ mod header_value;
 mod inbound;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(tollgate_model)]
+pub mod models;
 pub mod outbound;
 pub mod pace;
 mod store_maintenance;
+mod sync;
 pub mod usage;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};

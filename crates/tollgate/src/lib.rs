@@ -12,6 +12,8 @@ mod limit;
 mod limiter;
 mod local;
 mod memory;
+#[cfg(tollgate_model)]
+pub mod models;
 mod naming;
 #[cfg(feature = "policy")]
 pub mod net;
@@ -26,6 +28,7 @@ pub mod reservation;
 mod response;
 mod store;
 mod subject;
+mod sync;
 mod time;
 mod unit;
 

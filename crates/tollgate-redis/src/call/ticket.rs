@@ -7,11 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-
 use super::PlanReply;
 use crate::failure::Failure;
 use crate::link::SendGate;
+use crate::sync::Mutex;
 
 type Outcome = Result<PlanReply, Failure>;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::lane_queue::Urgency;
 use super::{Coalescer, Lane, QueuedPlan};
+use crate::sync::thread_local;
 
 /// Plans of a group for one lane. They are not in the queue of the lane yet, because another thread would send a part of
 /// them when a call ends.

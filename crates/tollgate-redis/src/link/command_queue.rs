@@ -5,13 +5,10 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::{Mutex, MutexGuard};
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -19,6 +16,8 @@ use super::SendGate;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
 use crate::resp::Reply;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Handle, Mutex, MutexGuard};
 
 /// Minimum time between a failed connection attempt and the next attempt.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
@@ -267,6 +266,14 @@ impl CommandQueue {
         for pending in commands {
             self.finish(pending.on_reply, Err(failure.clone()));
         }
+    }
+}
+
+#[cfg(tollgate_model)]
+impl CommandQueue {
+    /// Returns the number of commands that are queued or in flight.
+    pub(super) fn pending(&self) -> usize {
+        self.pending.load(Ordering::SeqCst)
     }
 }
 

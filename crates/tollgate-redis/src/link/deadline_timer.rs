@@ -8,7 +8,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Context;
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
+
+use crate::sync::{Sleep, sleep_until};
 
 #[derive(Debug, Default)]
 pub(super) struct DeadlineTimer {

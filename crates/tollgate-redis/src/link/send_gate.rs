@@ -1,10 +1,8 @@
 //! The gate of a command: either the link sends it, or its caller withdraws it, never both.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
-use parking_lot::Mutex;
-
 use crate::failure::Failure;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU8, Ordering};
 
 const UNSENT: u8 = 0;
 const SENDING: u8 = 1;
@@ -29,7 +27,7 @@ impl SendGate {
     }
 
     /// Marks the command as sent, before the socket accepts a byte. Returns false if it is withdrawn.
-    pub(super) fn begin_sending(&self) -> bool {
+    pub(crate) fn begin_sending(&self) -> bool {
         self.swap(UNSENT, SENDING) || !self.is_withdrawn()
     }
 

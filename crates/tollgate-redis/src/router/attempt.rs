@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
 use super::cluster::Cluster;
@@ -15,6 +14,7 @@ use crate::failure::Failure;
 use crate::link::SendGate;
 use crate::resp::{Command, Reply};
 use crate::slot::Slot;
+use crate::sync::Handle;
 
 /// Maximum number of immediate redirections of one request. Nodes that redirect it more often disagree, and it is
 /// retried after a delay. Such retries are limited only by its deadline.

@@ -3,13 +3,13 @@
 use std::hash::{Hash, Hasher};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Server;
 use crate::slot::Slot;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// A server, and which of its keys may share a call.
 #[derive(Debug, Clone)]
@@ -75,6 +75,14 @@ impl Lane {
 
     fn waiting(&self) -> &AtomicUsize {
         self.server.waiting_plans()
+    }
+}
+
+#[cfg(tollgate_model)]
+impl Lane {
+    /// Returns the number of plans that wait for the server.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.waiting().load(Ordering::SeqCst)
     }
 }
 

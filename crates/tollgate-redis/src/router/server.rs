@@ -1,7 +1,6 @@
 //! One server: its link, and how it runs Lua programs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::node_batching::NodeBatching;
 use crate::address::HostPort;
@@ -10,6 +9,7 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::resp::Command;
 use crate::script::Programs;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How the server runs Lua programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

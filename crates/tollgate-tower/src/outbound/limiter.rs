@@ -208,4 +208,14 @@ impl<S: Store + 'static> NamedLimiter<S> {
     }
 }
 
+#[cfg(tollgate_model)]
+impl<S: Store + 'static> NamedLimiter<S> {
+    /// Refunds as a dropped acquire does.
+    pub(crate) async fn give_back(&self, cost: u64) {
+        let plan = self.shared.limits.plan(cost);
+        drop(self.shared.store.refund(&plan).await);
+        self.shared.queue.retry_now();
+    }
+}
+
 const NO_LIMIT: Stats = Stats { count: 0, limit: 0, window: Duration::ZERO, remaining: 0 };

@@ -1,13 +1,13 @@
 //! The FIFO queue of callers that wait for one limiter in this process.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex as SyncMutex;
 use tokio::sync::{Mutex, MutexGuard, Notify};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::max_wait::MaxWait;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Mutex as SyncMutex, timeout_at};
 
 /// The first caller retries after at most 5 s even if the store returned a later time, because another process may have
 /// reset the limiter or raised its limit without notifying this one.

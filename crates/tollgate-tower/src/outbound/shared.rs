@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tollgate::policy::NamedLimits;
 use tollgate::{RateLimitExceeded, Store, Verdict};
@@ -15,6 +14,7 @@ use super::event::{EventCallback, LimiterEvent};
 use super::max_wait::{MaxWait, instant_after};
 use super::queue::{Queue, RetryAt, Wake};
 use super::results::{Acquired, TakeReply};
+use crate::sync::Handle;
 
 #[derive(Debug)]
 pub(super) struct Shared<S> {

@@ -1,6 +1,6 @@
 //! Cache of a limit's registration in a memory store.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Number by which the memory store that used a limit last finds its registration; 0 if there is none. Only that store
 /// knows its meaning.

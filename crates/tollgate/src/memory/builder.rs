@@ -1,10 +1,9 @@
 //! Builder of the memory store.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-
 use super::registry::Registry;
 use super::shard::Shard;
 use super::{AtCap, DefaultHasher, MemoryStore};
+use crate::sync::atomic::{AtomicU64, AtomicUsize};
 use crate::time::CalibratedClock;
 
 /// Default maximum number of keys of a [`MemoryStore`].

@@ -6,6 +6,7 @@ mod hash;
 mod inline_subject;
 mod lease;
 mod list;
+#[cfg(not(tollgate_model))]
 mod lock;
 mod packed;
 mod permits;
@@ -22,7 +23,6 @@ mod take_buckets;
 
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
@@ -33,6 +33,9 @@ use crate::lease::{LeaseReply, WantedLease};
 use crate::plan::{Key, Mode, Plan};
 use crate::reservation::{Draft, FinalCosts, Record, ReservationToken, Reserved, Settled};
 use crate::store::{Listing, Page, Store, StoreError};
+#[cfg(tollgate_model)]
+use crate::sync as lock;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::time::{CalibratedClock, Clock, Timestamp};
 use registry::Registry;
 use reservations::Reservations;

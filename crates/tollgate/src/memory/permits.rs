@@ -1,7 +1,6 @@
 //! Release and renewal of permits. The keys are found by the identities and subjects in the permit.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::Ordering;
 
 use super::MemoryStore;
 use super::registry::{LimitId, Registered};
@@ -9,6 +8,7 @@ use super::shard::Location;
 use super::table::Table;
 use crate::algorithm::{PermitId, State};
 use crate::decision::{HeldKey, Permit};
+use crate::sync::atomic::Ordering;
 use crate::time::{Clock, Timestamp};
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {

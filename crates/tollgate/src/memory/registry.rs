@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{RwLock, RwLockReadGuard};
-
 use crate::algorithm::{Bucket, TokenBucket};
 use crate::limit::{Limit, LimitSpec};
+use crate::sync::{RwLock, RwLockReadGuard};
 
 /// Maximum number of registered identities. Keys of further limits contain the identity as text, so that a
 /// flood of limit names cannot grow the registry without bound.

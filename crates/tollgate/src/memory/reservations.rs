@@ -4,8 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
-
 use super::MemoryStore;
 use super::decide::Texts;
 use super::shard::{LocatedKey, Locked, SWEPT_PER_INSERT};
@@ -18,6 +16,7 @@ use crate::reservation::{
     Settled, TakeOutcome, TakenAmount,
 };
 use crate::store::{StoreError, StoreErrorKind};
+use crate::sync::{Mutex, MutexGuard};
 use crate::time::{Clock, Timestamp};
 
 /// Maximum number of expired entries that a call removes: more than a call adds, one for each of 16 limits and one for the

@@ -1,7 +1,6 @@
 //! Shards: hash tables with one lock each, and the count of keys in all of them.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
@@ -13,6 +12,7 @@ use super::{MemoryStore, hash};
 use crate::algorithm::{Op, Reply, State};
 use crate::limit::Limit;
 use crate::plan::Key;
+use crate::sync::atomic::Ordering;
 use crate::time::{Clock, Timestamp};
 
 /// Number of slots checked for fresh keys per insertion: above 1, so that sweeping outpaces a flood of keys.

@@ -16,12 +16,12 @@ mod write;
 
 use std::hash::BuildHasher;
 use std::io;
-use std::sync::atomic::Ordering;
 
 pub use error::{SnapshotError, SnapshotErrorKind};
 
 use super::MemoryStore;
 use super::registry::{LimitId, Registered};
+use crate::sync::atomic::Ordering;
 use crate::time::Clock;
 use read::{SavedKey, SavedLimit, Snapshot};
 use write::Writer;
