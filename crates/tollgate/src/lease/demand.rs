@@ -1,7 +1,11 @@
 //! Demand for plans: how many decisions this node made recently, by plan.
 
-/// Number of plans whose demand one shard knows. Others replace them, which only delays a lease.
+/// Number of plans whose demand one shard knows. Others replace the least busy ones, which only delays a lease.
 const SLOTS: usize = 1024;
+
+/// Number of slots that a plan can use. With one, two busy plans of a slot would replace each other at every decision, and
+/// neither would ever be leased.
+const WAYS: usize = 4;
 
 /// The recent decisions of plans that are not leased, in a fixed amount of memory.
 #[derive(Debug, Default)]
@@ -31,9 +35,15 @@ impl DemandSketch {
             self.slots = vec![Slot::default(); SLOTS].into();
         }
         // The low bits select the shard.
-        let index = usize::try_from(plan >> 32).unwrap_or(0) % SLOTS;
-        let Some(slot) = self.slots.get_mut(index) else { return 0 };
-        if slot.plan != plan {
+        let set = usize::try_from(plan >> 32).unwrap_or(0) % (SLOTS / WAYS) * WAYS;
+        let ways = self.slots.get_mut(set..set + WAYS).unwrap_or_default();
+        let known = ways.iter().position(|slot| slot.plan == plan);
+        let slot = match known {
+            Some(way) => ways.get_mut(way),
+            None => ways.iter_mut().min_by_key(|slot| slot.counts.recent_at(period)),
+        };
+        let Some(slot) = slot else { return 0 };
+        if known.is_none() {
             *slot = Slot { plan, counts: PeriodCounts::default() };
         }
         slot.counts.add(period, 1);
@@ -54,6 +64,15 @@ impl PeriodCounts {
 
     fn recent(self) -> u64 {
         self.current.max(self.previous)
+    }
+
+    /// As [`Self::recent`], if the last decision may have been in an earlier period.
+    fn recent_at(self, period: u64) -> u64 {
+        match period.saturating_sub(self.period) {
+            0 => self.recent(),
+            1 => self.current,
+            _ => 0,
+        }
     }
 }
 
@@ -91,5 +110,18 @@ mod tests {
         assert_eq!(sketch.record(7, 101), 9);
         assert_eq!(sketch.record(7, 102), 1, "the last period had one");
         assert_eq!(sketch.record(7, 110), 1, "idle periods count as zero");
+    }
+
+    #[test]
+    fn busy_plans_of_one_set_do_not_replace_each_other() {
+        let mut sketch = DemandSketch::default();
+        for expected in 1..=16 {
+            for plan in 1..=WAYS as u64 {
+                assert_eq!(sketch.record(plan, 100), expected);
+            }
+        }
+        assert_eq!(sketch.record(9, 101), 1, "a new plan replaces one of them");
+        let known = (1..=WAYS as u64).filter(|plan| sketch.record(*plan, 101) == 16).count();
+        assert_eq!(known, WAYS - 1);
     }
 }

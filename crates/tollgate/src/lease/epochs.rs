@@ -1,10 +1,9 @@
 //! Epochs: counters of the events that end leases.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use smallvec::SmallVec;
 
 use crate::plan::Plan;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Number of counters. Subjects with the same counter end each other's leases, which only costs a call.
 const COUNTERS: usize = 1024;

@@ -10,6 +10,7 @@
 //!   time until the lease ends (`d' = max(d, refill) + n`), because quota that refills meanwhile would count twice.
 //! - A store counts every take from a leased sliding window for one hold longer than the window.
 //! - A lease ends at the latest one [hold](crate::Limit::lease_hold) after the node sent the request, and with its window.
+//!   The first leases of a plan are shorter, so that a bucket that has just become busy gives up little.
 //! - What is not spent is dropped. It is never returned to the store.
 //!
 //! When the store refuses a plan that is leased, the node refuses it for a quarter of the hold without a call.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::chunk::Chunk;
@@ -10,14 +9,15 @@ use super::demand::TakenAmounts;
 use super::epochs::{EpochStamp, Epochs};
 use super::length::spendable_for;
 use super::refusal::{CallEpoch, Refusal};
-use super::sizing::{LeasePart, MIN_DECISIONS, is_worth_requesting};
+use super::sizing::{LeasePart, MIN_DECISIONS, NextHold, is_worth_requesting};
 use super::stats::{Counters, add};
 use super::time::LeaseTime;
-use super::wanted::TakeGrant;
+use super::wanted::{TakeGrant, WantedLease};
 use crate::algorithm::{Reply, Verdict};
 use crate::decision::{Decision, Source, Status, Statuses};
 use crate::limit::{LeaseSize, Limit};
 use crate::plan::{Key, Plan, Take};
+use crate::sync::Mutex;
 use crate::time::Timestamp;
 
 /// Amounts by take.
@@ -48,6 +48,7 @@ struct LeasedTake {
 struct State {
     chunks: SmallVec<[Chunk; MAX_USABLE]>,
     part: LeasePart,
+    next_hold: NextHold,
     /// The replies to the last grant.
     replies: SmallVec<[Reply; 2]>,
     replied: LeaseTime,
@@ -92,6 +93,7 @@ impl PlanLease {
             } else {
                 LeasePart::new()
             },
+            next_hold: NextHold::first_of(hold),
             replies: SmallVec::new(),
             replied: now,
             taken: TakenAmounts::new(amounts, now.period(hold)),
@@ -161,12 +163,13 @@ impl PlanLease {
         is_refunded.then(|| state.decision(plan, at, now))
     }
 
-    /// Begins a request, and returns the amounts to request. Another one begins only after [`Self::finish_request`].
-    pub(super) fn begin_request(&self, plan: &Plan<'_>, now: LeaseTime) -> Amounts {
+    /// Begins a request, and returns the amounts to request and the time to spend them. Another one begins only after
+    /// [`Self::finish_request`].
+    pub(super) fn begin_request(&self, plan: &Plan<'_>, now: LeaseTime) -> (Amounts, Duration) {
         let mut state = self.state.lock();
         state.is_requested = true;
         state.last_request = now;
-        state.wanted(plan)
+        (state.wanted(plan), state.next_hold.get())
     }
 
     /// Ends a request that was not granted: the store decides for a while.
@@ -194,16 +197,17 @@ impl PlanLease {
         }
     }
 
-    /// Ends a request that was granted. The request itself spends `costs` of the grant.
+    /// Ends a request that was granted. The request itself spends the costs in `wanted` of the grant.
     pub(super) fn finish_request(
         &self,
-        (grant, costs, stamp): (&[TakeGrant], &[u64], EpochStamp),
+        (grant, wanted, stamp): (&[TakeGrant], &WantedLease, EpochStamp),
         begun: LeaseTime,
         counters: &Counters,
     ) {
         let mut state = self.state.lock();
         state.is_requested = false;
         state.pause = Duration::ZERO;
+        let costs = wanted.costs();
         let granted: Amounts = grant.iter().map(|take| take.amount).collect();
         let left: Amounts =
             granted.iter().zip(costs).map(|(amount, cost)| amount.saturating_sub(*cost)).collect();
@@ -212,7 +216,7 @@ impl PlanLease {
         add(&counters.spent, costs.iter().sum());
         let takes = self.takes.iter().zip(grant);
         let takes = takes.map(|(leased, take)| (&leased.limit, take.reply.reset_after()));
-        let length = spendable_for(self.hold, takes);
+        let length = spendable_for(wanted.hold(), takes);
         state.replies = grant.iter().map(|take| take.reply).collect();
         state.replied = begun;
         state.chunks.push(Chunk { left, granted, begun, length, stamp });
@@ -254,7 +258,11 @@ impl State {
             let is_live = chunk.is_live(now, epochs);
             if !is_live {
                 add(&counters.dropped, left);
-                self.part.ended(left, chunk.granted.iter().sum());
+                if self.next_hold.is_full() {
+                    self.part.ended(left, chunk.granted.iter().sum());
+                } else {
+                    self.next_hold.lengthen();
+                }
             }
             is_live
         });

@@ -47,7 +47,7 @@ impl LeaseRequest {
             return;
         };
         self.is_finished = true;
-        let grant = (reply.takes(), self.wanted.costs(), self.stamp.clone());
+        let grant = (reply.takes(), &self.wanted, self.stamp.clone());
         self.lease.finish_request(grant, self.begun, &self.counters);
     }
 

@@ -1,4 +1,6 @@
-//! Sizes of leases: how much of the demand of a plan one lease covers.
+//! Sizes of leases: how much of the demand of a plan one lease covers, and for how long.
+
+use std::time::Duration;
 
 use crate::plan::{Plan, Take};
 
@@ -66,9 +68,52 @@ impl LeasePart {
     }
 }
 
+/// The hold of the next lease of a plan: a quarter of the full hold at first, and twice as much after each lease that ended
+/// unspent.
+///
+/// A bucket gives up what it refills within the hold of a lease, as far as its deficit does not cover it. The deficit of a
+/// key that has just become busy is small, so a long hold would cost quota, and a busy key spends its leases soon.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NextHold {
+    hold: Duration,
+    full: Duration,
+}
+
+impl NextHold {
+    pub(super) fn first_of(full: Duration) -> Self {
+        Self { hold: full / 4, full }
+    }
+
+    pub(super) const fn get(self) -> Duration {
+        self.hold
+    }
+
+    pub(super) fn is_full(self) -> bool {
+        self.hold == self.full
+    }
+
+    /// A lease ended unspent.
+    pub(super) fn lengthen(&mut self) {
+        self.hold = self.full.min(self.hold * 2);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hold_begins_short_and_is_never_longer_than_the_full_hold() {
+        let mut hold = NextHold::first_of(Duration::from_millis(1002));
+        assert_eq!(hold.get(), Duration::from_micros(250_500));
+        hold.lengthen();
+        assert_eq!(hold.get(), Duration::from_millis(501));
+        assert!(!hold.is_full());
+        hold.lengthen();
+        hold.lengthen();
+        assert_eq!(hold.get(), Duration::from_millis(1002));
+        assert!(hold.is_full());
+    }
 
     #[test]
     fn part_follows_what_happened_to_the_last_leases() {

@@ -1,6 +1,6 @@
 //! Counters of leases.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Figures of the leases of one store, for metrics. Amounts are summed over all limits of a plan.
 ///

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use parking_lot::Mutex;
 
 use super::demand::DemandSketch;
 use super::epochs::Epochs;
@@ -20,6 +19,7 @@ use super::wanted::WantedLease;
 use crate::algorithm::Reply;
 use crate::decision::{Decision, Status};
 use crate::plan::{Key, Mode, Plan, Take};
+use crate::sync::Mutex;
 use crate::time::Timestamp;
 
 const SHARDS: usize = 16;
@@ -109,7 +109,7 @@ impl LeaseTable {
             let lease = Arc::new(PlanLease::new(plan, hash, hold, decisions, now));
             shard.leases.insert_unique(hash, Arc::clone(&lease), |lease| lease.hash);
             drop(shard);
-            return LeaseOutcome::Request(self.request(lease, plan, hold, now, IsBackground::No));
+            return LeaseOutcome::Request(self.request(lease, plan, now, IsBackground::No));
         };
         match lease.spend(plan, (at, now), &self.epochs, &self.counters) {
             Spend::Paid { decision, needs_more: false } => LeaseOutcome::Decided(decision, None),
@@ -117,12 +117,12 @@ impl LeaseTable {
             Spend::Refused(decision) => LeaseOutcome::Refused(decision),
             Spend::Paid { decision, needs_more: true } => {
                 let lease = Arc::clone(lease);
-                let request = self.request(lease, plan, hold, now, IsBackground::Yes);
+                let request = self.request(lease, plan, now, IsBackground::Yes);
                 LeaseOutcome::Decided(decision, Some(request))
             }
             Spend::Unpaid { needs_more: true } => {
                 let lease = Arc::clone(lease);
-                LeaseOutcome::Request(self.request(lease, plan, hold, now, IsBackground::No))
+                LeaseOutcome::Request(self.request(lease, plan, now, IsBackground::No))
             }
         }
     }
@@ -183,12 +183,11 @@ impl LeaseTable {
         &self,
         lease: Arc<PlanLease>,
         plan: &Plan<'_>,
-        hold: Duration,
         begun: LeaseTime,
         is_background: IsBackground,
     ) -> LeaseRequest {
         let stamp = self.epochs.stamp(plan, |subject| self.hash_subject(subject));
-        let amounts = lease.begin_request(plan, begun);
+        let (amounts, hold) = lease.begin_request(plan, begun);
         let cost = |take: &Take<'_>| match is_background {
             IsBackground::Yes => 0,
             IsBackground::No => take.cost(),

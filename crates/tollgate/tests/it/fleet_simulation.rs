@@ -18,7 +18,9 @@ fn simulate_within_limits(scenario: Scenario) -> Figures {
 
 #[test]
 fn busy_keys_need_one_call_in_a_hundred_decisions() {
-    let fleet = Scenario { nodes: 2, keys: 2000, rate: 2.4e5, ..small("hot") };
+    // Leases begin short and small, so the first seconds need more calls.
+    let warm_up = 2_500_000;
+    let fleet = Scenario { nodes: 2, keys: 2000, rate: 2.4e5, warm_up, ..small("hot") };
     let leased = simulate_within_limits(fleet.clone());
     assert!(leased.hot_tenth.requests_per_decision <= 0.01, "{leased:?}");
     assert!(leased.wrongly_refused * 1000 <= leased.below_limit, "{leased:?}");

@@ -11,6 +11,7 @@ use tollgate_testkit::random::Random;
 
 use super::*;
 
+/// Default number of fleets for each limit; `TOLLGATE_FLEETS` sets another one.
 const FLEETS: u64 = 300;
 const STEPS: u64 = 80;
 const NODES: u64 = 3;
@@ -125,10 +126,14 @@ impl World {
     }
 }
 
+fn fleets() -> u64 {
+    std::env::var("TOLLGATE_FLEETS").map_or(FLEETS, |count| count.parse().unwrap())
+}
+
 #[test]
 fn every_settlement_counts_once_whatever_the_outages() {
     for limit in long_limits() {
-        for seed in 0..FLEETS {
+        for seed in 0..fleets() {
             let mut world = World::new(seed, limit.clone());
             (0..STEPS).for_each(|_| world.step());
             // The first round sends the records, the second one the settlements of other nodes.

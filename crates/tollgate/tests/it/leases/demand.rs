@@ -1,9 +1,10 @@
 //! Which plans are leased: those in demand, and a bounded number of them.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use tollgate::lease::{LeaseOutcome, LeaseTable};
-use tollgate::{LeaseSize, Limit, Quota, Subject};
+use tollgate::{LeaseSize, Limit, ManualClock, MemoryStore, Quota, Subject};
 
 use super::{Node, at, limit, plan};
 
@@ -105,4 +106,40 @@ fn fixed_size_above_the_demand_strands_little() {
     let stats = node.table.stats(node.now);
     assert!(stats.decisions > 600, "{stats:?}");
     assert!(stats.dropped < stats.granted / 3, "{stats:?}");
+}
+
+/// A bucket gives up what it refills within the hold of a lease, until its deficit covers it.
+#[test]
+fn key_that_is_busy_for_a_second_uses_its_limit() {
+    let limit = Limit::token_bucket(Quota::per_second(1000).burst(2000)).unwrap();
+    let limit = limit.with_lease(LeaseSize::Auto);
+    let subject = Subject::of(["k"]);
+    let plan = plan(&subject, &limit, 1);
+    let clock = ManualClock::new();
+    let mut node = Node::new();
+    node.store = MemoryStore::builder().clock(clock.clone()).build();
+    let mut admitted = 0;
+    for millisecond in 0..1000 {
+        node.now = at(millisecond, millisecond);
+        for _ in 0..8 {
+            let is_admitted = match node.spend(&plan) {
+                LeaseOutcome::Decided(_, None) => true,
+                LeaseOutcome::Decided(_, Some(request)) => {
+                    let _ = node.finish(&plan, request);
+                    true
+                }
+                LeaseOutcome::Request(request) => {
+                    let reply = node.store.lease(&plan, request.wanted()).unwrap();
+                    let is_allowed = reply.decision(&plan, request.wanted()).is_allowed();
+                    request.finish(Some(&reply));
+                    is_allowed
+                }
+                LeaseOutcome::NotLeased => node.store.take(&plan).is_allowed(),
+                LeaseOutcome::Refused(_) => false,
+            };
+            admitted += u64::from(is_admitted);
+        }
+        clock.advance(Duration::from_millis(1));
+    }
+    assert!((2900..=3000).contains(&admitted), "{admitted} of 3000");
 }

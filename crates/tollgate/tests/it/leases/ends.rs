@@ -20,14 +20,38 @@ fn lease_ends_when_either_clock_says_so() {
         assert_eq!(dropped, if is_live { 0 } else { 99 });
         is_live
     };
-    assert!(is_live_at(at(0, 0)) && is_live_at(at(998, 998)));
-    assert!(!is_live_at(at(999, 999)), "a thousandth early, for a slow clock");
-    assert!(!is_live_at(at(1000, 0)), "the monotonic clock");
-    assert!(!is_live_at(at(0, 1000)), "a suspended machine");
+    // The first lease has a quarter of the hold of one second.
+    assert!(is_live_at(at(0, 0)) && is_live_at(at(249, 249)));
+    assert!(!is_live_at(at(250, 250)));
+    assert!(!is_live_at(at(250, 0)), "the monotonic clock");
+    assert!(!is_live_at(at(0, 250)), "a suspended machine");
     let mut node = Node::new();
     let _ = node.lease(&plan);
     node.now = LeaseTime::new(Duration::from_millis(1), Duration::from_secs(999_999));
     assert!(node.decided(&plan).is_none(), "a wall clock that was set back");
+}
+
+/// A busy key spends its leases soon. One that does not needs more time.
+#[test]
+fn leases_are_longer_after_one_that_ended_unspent() {
+    let (limit, subject) = (limit(), Subject::of(["k"]));
+    let plan = plan(&subject, &limit, 1);
+    let mut node = Node::new();
+    let (mut now, mut holds) = (0, Vec::new());
+    for _ in 0..4 {
+        // Panics if a lease pays.
+        let request = node.request(&plan);
+        let hold = request.wanted().hold();
+        holds.push(hold.as_millis());
+        let _ = node.finish(&plan, request);
+        // A thousandth early, for a slow clock.
+        let end = now + u64::try_from(hold.as_millis()).unwrap() * 999 / 1000;
+        node.now = at(end - 1, end - 1);
+        assert!(node.decided(&plan).is_some());
+        now = end + 1;
+        node.now = at(now, now);
+    }
+    assert_eq!(holds, [250, 500, 1000, 1000]);
 }
 
 /// Threads read the clocks before they wait for the lease, so readings arrive in any order.

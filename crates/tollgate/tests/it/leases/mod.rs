@@ -199,13 +199,13 @@ fn decision_shows_what_the_store_and_the_leases_have_left() {
     let mut node = Node::new();
     assert_eq!(node.lease(&plan), 100);
     let in_store = node.store.stats(&Key::new(&subject, &limit));
-    node.now = at(500, 500);
+    node.now = at(200, 200);
     let decision = node.decided(&plan).unwrap();
     let status = &decision.statuses()[0];
     assert_eq!(decision.source(), Source::Lease);
     assert_eq!(status.remaining(), in_store.remaining() + 98);
     assert_eq!(status.count() + status.remaining(), 1000);
-    assert_eq!(status.reset_after(), in_store.reset_after() - Duration::from_millis(500));
+    assert_eq!(status.reset_after(), in_store.reset_after() - Duration::from_millis(200));
 }
 
 #[test]
