@@ -1,8 +1,9 @@
 //! Overrides and audit log of a node without Redis: in memory, and in a file of the data directory if there is one.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -30,7 +31,8 @@ pub(super) struct LocalStorage {
 #[derive(Debug, Clone, Default)]
 struct State {
     overrides: Overrides,
-    audit: VecDeque<Entry>,
+    /// Shared by the copies of the state: a change copies it twice.
+    audit: VecDeque<Arc<Entry>>,
     /// The id of the newest entry.
     last_id: u64,
 }
@@ -47,12 +49,20 @@ pub(super) struct Entry {
     pub(super) new: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedFile {
     version: u64,
     overrides: Vec<SavedOverride>,
     audit: Vec<Entry>,
+}
+
+/// A [`SavedFile`] to be written.
+#[derive(Debug, Serialize)]
+struct SavedFileRef<'a> {
+    version: u64,
+    overrides: Vec<SavedOverride>,
+    audit: Vec<&'a Entry>,
 }
 
 impl LocalStorage {
@@ -129,8 +139,8 @@ impl LocalStorage {
     /// Returns up to `max` audit entries older than the entry `before`, newest first.
     pub(super) async fn audit(&self, before: Option<u64>, max: usize) -> Vec<Entry> {
         let state = self.state.lock().await;
-        let is_older = |entry: &&Entry| before.is_none_or(|id| entry.id < id);
-        state.audit.iter().rev().filter(is_older).take(max).cloned().collect()
+        let is_older = |entry: &&Arc<Entry>| before.is_none_or(|id| entry.id < id);
+        state.audit.iter().rev().filter(is_older).take(max).map(|entry| (**entry).clone()).collect()
     }
 
     /// Writes the next state to the file, then makes it current.
@@ -138,8 +148,9 @@ impl LocalStorage {
         if let Some(directory) = self.directory.clone() {
             let saved = next.clone();
             let write = move || {
-                let text = serde_json::to_vec(&saved.to_file()).map_err(io::Error::other)?;
-                atomic_write::replace(&directory, FILE, |out| out.write_all(&text))
+                atomic_write::replace(&directory, FILE, |out| {
+                    serde_json::to_writer(out, &saved.to_file()).map_err(io::Error::from)
+                })
             };
             spawn_blocking(write).await.map_err(io::Error::other)??;
         }
@@ -157,17 +168,18 @@ impl State {
     ) {
         self.last_id += 1;
         let (id, at_us) = (self.last_id, at.as_micros());
-        self.audit.push_back(Entry { id, at_us, change: change.clone(), old, new });
+        let entry = Entry { id, at_us, change: change.clone(), old, new };
+        self.audit.push_back(Arc::new(entry));
         if self.audit.len() > MAX_AUDIT {
             self.audit.pop_front();
         }
     }
 
-    fn to_file(&self) -> SavedFile {
-        SavedFile {
+    fn to_file(&self) -> SavedFileRef<'_> {
+        SavedFileRef {
             version: VERSION,
             overrides: SavedOverride::all(&self.overrides),
-            audit: self.audit.iter().cloned().collect(),
+            audit: self.audit.iter().map(Arc::as_ref).collect(),
         }
     }
 }
@@ -217,5 +229,5 @@ fn read(directory: &Path) -> Result<State, String> {
     let load = |saved: &SavedOverride| saved.load().map_err(|reason| in_file(&reason));
     let overrides = file.overrides.iter().map(load).collect::<Result<Overrides, String>>()?;
     let last_id = file.audit.last().map_or(0, |entry| entry.id);
-    Ok(State { overrides, audit: file.audit.into(), last_id })
+    Ok(State { overrides, audit: file.audit.into_iter().map(Arc::new).collect(), last_id })
 }
