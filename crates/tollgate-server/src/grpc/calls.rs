@@ -20,6 +20,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tower_service::Service as _;
 
 use super::deadline::{self, BeforeDeadline};
+use super::descriptors::costs;
 use super::error::status_of;
 use super::health::HealthChecks;
 use super::proto::{RateLimitRequest, RateLimitServiceServer};
@@ -27,6 +28,7 @@ use super::rate_limit::{Peer, RateLimits, SHOULD_RATE_LIMIT};
 use super::reflection::{self, Reflection};
 use super::request_body::RequestBody;
 use super::response::{CallResponse, error_code};
+use super::short_head::with_short_head;
 use crate::access::token_credentials;
 use crate::api::{Role, Service};
 use crate::error::{ApiError, ApiErrorKind};
@@ -115,6 +117,7 @@ impl Calls {
                 let body = self.rate_limits.respond(&message, request.headers(), peer).await?;
                 return Ok(CallResponse::Complete(body));
             }
+            costs(request.headers())?;
         }
         let response = match self.call_tonic(request, connection)?.await {
             Ok(response) => response,
@@ -132,16 +135,16 @@ impl Calls {
         let (path, peer) = (request.uri().path(), connection.peer().ip());
         if path.starts_with(HEALTH) {
             request.extensions_mut().insert(connection.drain());
-            return Ok(self.health.clone().call(request));
+            return Ok(self.health.clone().call(with_short_head(request)));
         }
         if path == SHOULD_RATE_LIMIT {
             request.extensions_mut().insert(Peer(peer));
-            return Ok(self.rate_limit_server.clone().call(request));
+            return Ok(self.rate_limit_server.clone().call(with_short_head(request)));
         }
         self.authenticate(request.headers(), peer)?;
         match &self.reflection {
             Some(reflection) if path.starts_with(reflection::PREFIX) => {
-                Ok(reflection.call(request))
+                Ok(reflection.call(with_short_head(request)))
             }
             _ => Err(ApiError::new(ApiErrorKind::Method, "unknown service or method")),
         }

@@ -13,7 +13,9 @@ const MAX_DESCRIPTORS: usize = 100;
 
 /// Name of the metadata with the costs of each descriptor by unit, such as `tokens=1800,requests=1`. They override
 /// `hits_addend`.
-const COSTS: &str = "x-tollgate-costs";
+pub(super) const COSTS: &str = "x-tollgate-costs";
+/// Maximum length of a value of [`COSTS`] in bytes.
+pub(super) const MAX_COSTS: usize = 2048;
 
 /// Returns the query of each descriptor, in order.
 pub(super) fn queries(
@@ -44,10 +46,14 @@ pub(super) fn queries(
 }
 
 /// Reads the metadata with costs by unit; `None` without it.
-fn costs(headers: &HeaderMap) -> Result<Option<Costs>, ApiError> {
+pub(super) fn costs(headers: &HeaderMap) -> Result<Option<Costs>, ApiError> {
     let invalid = |reason: String| ApiError::invalid(reason).at(COSTS);
     let mut amounts = Vec::new();
     for value in headers.get_all(COSTS) {
+        if value.len() > MAX_COSTS {
+            let length = value.len();
+            return Err(invalid(format!("has {length} bytes; the maximum is {MAX_COSTS}")));
+        }
         let text = value.to_str().map_err(|_| invalid("is not ASCII".to_owned()))?;
         for amount in text.split(',') {
             amounts.push(Amount::parse(amount.trim()).map_err(invalid)?);
@@ -112,4 +118,24 @@ fn own_limit(limit: &RateLimitOverride) -> Result<Limit, ApiError> {
     };
     let limit = calendar_limit(requests_per_unit, unit);
     limit.map_err(|error| ApiError::invalid(error.to_string()).at("requests_per_unit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn long_costs_are_refused() {
+        let of = |length: usize| {
+            let text = format!("tokens={}7", "0".repeat(length - "tokens=7".len()));
+            let mut headers = HeaderMap::new();
+            headers.insert(COSTS, HeaderValue::from_str(&text).unwrap());
+            costs(&headers)
+        };
+        assert!(of(MAX_COSTS).is_ok_and(|costs| costs.is_some()));
+        let error = of(MAX_COSTS + 1).unwrap_err().to_string();
+        assert!(error.contains(COSTS) && error.contains("2049 bytes"), "{error}");
+    }
 }

@@ -17,6 +17,7 @@ mod reflection;
 mod replies;
 mod request_body;
 mod response;
+mod short_head;
 mod streams;
 mod units;
 mod wake_gate;
