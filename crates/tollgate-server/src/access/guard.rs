@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate::rounding;
+use tracing::warn;
 
 use super::credentials::{Credentials, PresentedToken};
-use super::failures::Failures;
+use super::failures::{Failure, Failures};
 use super::session::{self, Session, SessionState};
 use super::tokens::{Fingerprint, RoleTokens, Tokens};
 use crate::error::{ApiError, ApiErrorKind};
@@ -116,7 +117,7 @@ impl Guard {
 
     /// Authenticates a request for a role.
     ///
-    /// After too many failed attempts for the admin role, an address is refused for a while even with a valid token.
+    /// After too many wrong tokens for the admin role, an address is refused for a while even with a valid token.
     /// Check and read tokens belong to programs, many of them behind one address, so a valid one is always accepted.
     #[inline]
     pub(crate) fn admit(
@@ -171,7 +172,7 @@ impl Guard {
         Err(match presented {
             Some(_) => self.fail(role, peer, &format!("invalid token; send the {name} token")),
             None => self.fail_as(
-                ApiErrorKind::TokenMissing,
+                Failure::Missing,
                 role,
                 peer,
                 &format!("missing token; send the {name} token"),
@@ -181,16 +182,23 @@ impl Guard {
 
     /// Records an invalid token and returns its error.
     fn fail(&self, role: Role, peer: IpAddr, detail: &str) -> ApiError {
-        self.fail_as(ApiErrorKind::Unauthorized, role, peer, detail)
+        self.fail_as(Failure::Wrong, role, peer, detail)
     }
 
-    /// Records a failure and returns its error, of this kind or about too many failures.
-    fn fail_as(&self, kind: ApiErrorKind, role: Role, peer: IpAddr, detail: &str) -> ApiError {
+    /// Records a failure and returns its error, or one about too many failures.
+    fn fail_as(&self, failure: Failure, role: Role, peer: IpAddr, detail: &str) -> ApiError {
         self.failure_count(role).fetch_add(1, Ordering::Relaxed);
-        match self.failures.record(role, peer) {
-            Some(wait) => too_many(wait),
-            None => ApiError::new(kind, detail),
+        if let Some(wait) = self.failures.record(failure, role, peer) {
+            return too_many(wait);
         }
+        let kind = match failure {
+            Failure::Missing => ApiErrorKind::TokenMissing,
+            Failure::Wrong => ApiErrorKind::Unauthorized,
+        };
+        if self.failures.take_log_line(role) {
+            warn!(%peer, token = role.as_str(), "missing or invalid token");
+        }
+        ApiError::new(kind, detail)
     }
 
     /// Returns the configured tokens of a role; `None` if it needs none.

@@ -16,6 +16,16 @@ pub const MAX_BATCH: usize = 1000;
 /// two chunks, and are not queued behind a whole batch.
 const CHUNK: usize = 64;
 
+/// Returns an error if a batch has too many items. Check this before the items are parsed: the result of a short item
+/// takes a hundred times its length.
+pub(crate) fn ensure_batch_size(items: usize) -> Result<(), ApiError> {
+    if items <= MAX_BATCH {
+        return Ok(());
+    }
+    let detail = format!("has {items} items; the maximum is {MAX_BATCH}");
+    Err(ApiError::invalid(detail).at("requests"))
+}
+
 /// A result with the permit that its response delivers, if any.
 pub(crate) type UndeliveredResult<T> = Result<(T, Option<UndeliveredPermit>), ApiError>;
 
@@ -68,10 +78,7 @@ impl Service {
         queries: Vec<Result<Query<'_>, ApiError>>,
         encode: impl Fn(&Outcome<'_, '_>) -> T + Clone + Send + 'static,
     ) -> Result<Vec<UndeliveredResult<T>>, ApiError> {
-        if queries.len() > MAX_BATCH {
-            let detail = format!("has {} items; the maximum is {MAX_BATCH}", queries.len());
-            return Err(ApiError::invalid(detail).at("requests"));
-        }
+        ensure_batch_size(queries.len())?;
         let check = async |query: Result<Query<'_>, ApiError>| {
             self.check_undelivered(&query?, &mut Span::none(), encode.clone()).await
         };

@@ -17,6 +17,7 @@ mod undelivered_permit;
 pub use crate::access::{Credentials, Role};
 pub use crate::telemetry::Span;
 pub use batch::MAX_BATCH;
+pub(crate) use batch::ensure_batch_size;
 pub(crate) use decisions::{DecisionSeries, ExplainReply};
 pub(crate) use held::Held;
 pub use service::Service;

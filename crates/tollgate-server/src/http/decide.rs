@@ -11,7 +11,7 @@ use tollgate::{Outcome, Query, Refusal, Verb};
 use super::body::{MAX_BATCH_BODY, MAX_BODY, RequestBody, read};
 use super::delivery::undelivered;
 use super::reply::{Reply, json, json_bytes, problem, unavailable};
-use crate::api::{ExplainReply, Service};
+use crate::api::{ExplainReply, Service, ensure_batch_size};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 use crate::wire::decision::decision_json;
@@ -113,6 +113,7 @@ where
 {
     let body = read(request, MAX_BATCH_BODY).await?;
     let batch: Batch<'_> = parse(&body)?;
+    ensure_batch_size(batch.requests.len())?;
     let queries = batch.requests.into_iter().map(read_item).collect();
     let results = service.batch_undelivered(queries, item_json).await?;
     let (items, permits): (Vec<Vec<u8>>, Vec<_>) = results

@@ -1,4 +1,4 @@
-//! The `Host` header of requests to the dashboard, `/api` and `/admin`.
+//! The `Host` header of requests to the dashboard, `/api` and `/admin`, and of those that pages send to decision routes.
 //!
 //! A page of any site can let its own name resolve to the loopback address, and then read responses of this server as if they were
 //! its own (DNS rebinding). The browser still sends the name, so a name that could belong to such a site is refused.
@@ -9,11 +9,13 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use hyper::header::{HOST, HeaderMap};
+use hyper::header::{HOST, HeaderMap, ORIGIN};
 
 use super::protocol::Peer;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::settings::AllowedHosts;
+
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Refuses a request from this machine whose `Host` could be the name of another site.
 pub(super) async fn check(
@@ -28,6 +30,24 @@ pub(super) async fn check(
         ensure_allowed(request.headers(), &allowed)?;
     }
     Ok(next.run(request).await)
+}
+
+/// As [`check`], for requests of pages only: programs may call decision routes under any name.
+pub(super) async fn check_page(
+    allowed: State<Arc<AllowedHosts>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    if is_from_page(request.headers()) {
+        check(allowed, request, next).await
+    } else {
+        Ok(next.run(request).await)
+    }
+}
+
+/// Returns whether a page in a browser sent a POST request. Browsers add these headers, and programs do not.
+pub(super) fn is_from_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE)
 }
 
 /// Browsers always send one `Host`. Only programs omit it.

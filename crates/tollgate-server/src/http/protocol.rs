@@ -24,7 +24,7 @@ use super::body_guard::GuardedBody;
 use super::delivery::{DeliveringStream, Delivery};
 use super::forward_auth::{AuthRequest, Endpoint, ForwardAuth};
 use super::rewound_stream::RewoundStream;
-use super::{auth, decide, plain_check, request_metrics, routes, traces};
+use super::{auth, decide, host, plain_check, request_metrics, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, DrainWatch, Progress, Protocol, Stream};
 use crate::metrics::FrontEndCounters;
@@ -232,7 +232,9 @@ fn call_of(surface: Surface, request: &Request<Incoming>) -> Option<DirectCall> 
     if let Some(endpoint) = Endpoint::of(surface, path) {
         return Some(DirectCall::ForwardAuth(endpoint));
     }
-    if request.method() != Method::POST || surface == Surface::Operations {
+    // The router checks the host of pages.
+    let is_from_page = host::is_from_page(request.headers());
+    if request.method() != Method::POST || surface == Surface::Operations || is_from_page {
         return None;
     }
     match path {

@@ -27,11 +27,17 @@ pub(super) fn router(
     allowed_hosts: AllowedHosts,
 ) -> Router {
     let allowed_hosts = Arc::new(allowed_hosts);
-    let operator_routes =
-        || operator_routes(&service).route_layer(from_fn_with_state(allowed_hosts, host::check));
+    let decision_routes = || {
+        let check = from_fn_with_state(Arc::clone(&allowed_hosts), host::check_page);
+        decision_routes(&service).route_layer(check)
+    };
+    let operator_routes = || {
+        let check = from_fn_with_state(Arc::clone(&allowed_hosts), host::check);
+        operator_routes(&service).route_layer(check)
+    };
     let router = match surface {
-        Surface::All => decision_routes(&service).merge(operator_routes()),
-        Surface::Decisions => decision_routes(&service),
+        Surface::All => decision_routes().merge(operator_routes()),
+        Surface::Decisions => decision_routes(),
         Surface::Operations => operator_routes(),
     };
     router

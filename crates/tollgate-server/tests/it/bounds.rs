@@ -48,6 +48,21 @@ fn long_body_is_413_and_uses_no_memory() {
 }
 
 #[test]
+fn items_of_a_batch_that_is_too_long_are_not_parsed() {
+    let service = Service::start(&[]);
+    service.check("warm");
+    let before = resident_kib(&service);
+    // Half a million items in the maximum size of a body.
+    let body = format!(r#"{{"requests":[1{}]}}"#, ",1".repeat((1024 * 1024 - 16) / 2));
+    for _ in 0..3 {
+        let reply = service.post("/check/batch", body.clone());
+        assert_eq!((reply.status, &reply.json()["field"]), (400, &"requests".into()));
+    }
+    let grown = resident_kib(&service).saturating_sub(before);
+    assert!(grown < 64 * 1024, "{grown} KiB more");
+}
+
+#[test]
 fn accepts_body_of_maximum_size() {
     let service = Service::start(&[]);
     let body = |length: usize| {

@@ -33,6 +33,9 @@ fn commands_need_the_check_token() {
     for _ in 0..10 {
         assert_eq!(client.call("CLIENT ID"), NO_AUTH, "however often");
     }
+    for _ in 0..10 {
+        assert_eq!(client.call(&format!("AUTH {WRONG}")), WRONG_PASSWORD);
+    }
     let refused = client.call(&format!("AUTH {WRONG}"));
     assert!(refused.starts_with("-ERR too many failed attempts from your address"), "{refused}");
     assert_eq!(client.call(&format!("AUTH {CHECK}")), "OK", "a valid token is always accepted");
@@ -40,7 +43,7 @@ fn commands_need_the_check_token() {
     assert_eq!(client.call("RESET"), "RESET");
     assert_eq!(client.call("PING"), NO_AUTH, "RESET forgets the token");
     let metrics = service.get("/metrics").body;
-    let failures = "tollgate_auth_failures_total{token=\"check\"} 18";
+    let failures = "tollgate_auth_failures_total{token=\"check\"} 28";
     assert!(metrics.lines().any(|line| line == failures), "{metrics}");
 }
 

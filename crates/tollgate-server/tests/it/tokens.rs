@@ -61,6 +61,18 @@ fn missing_or_invalid_token_is_401_and_changes_nothing() {
 }
 
 #[test]
+fn failures_are_logged_with_their_address_and_without_their_token() {
+    let service = start_with_admin(&[]);
+    for _ in 0..30 {
+        with_token(&service, "GET", "/admin/overrides", OTHER);
+    }
+    service.wait_for_log("missing or invalid token peer=127.0.0.1 token=\"admin\"");
+    let log = service.log();
+    assert_eq!(log.matches("missing or invalid token").count(), 10, "{log}");
+    assert!(!log.contains(OTHER), "{log}");
+}
+
+#[test]
 fn after_ten_failures_even_the_valid_token_is_429() {
     let service = start_with_admin(&[]);
     for nth in 0..10 {
@@ -127,6 +139,38 @@ fn cross_site_requests_are_403() {
     assert_eq!(reply.status, 405);
     let allowed = |(name, _): &(String, String)| name.starts_with("access-control");
     assert!(!reply.headers.iter().any(allowed), "{:?}", reply.headers);
+}
+
+/// Without a check token, a page whose name resolves to this machine must not decide (DNS rebinding).
+#[test]
+fn pages_of_foreign_hosts_cannot_call_decision_routes() {
+    let service = Service::start(&[]);
+    let key = r#"{"key":"c1"}"#;
+    let status = |path: &str, headers: &[(&str, &str)]| {
+        service.client().request("POST", path, headers, key).status
+    };
+    let foreign = ("host", "evil.example");
+    for path in ["/check", "/peek", "/refund", "/explain"] {
+        for page in [("origin", "http://evil.example"), ("sec-fetch-site", "same-origin")] {
+            assert_eq!(status(path, &[foreign, page]), 403, "{path} {page:?}");
+            assert_eq!(status(path, &[page]), 200, "{path} {page:?}, by a name without a dot");
+        }
+        assert_eq!(status(path, &[foreign]), 200, "{path}, a program");
+    }
+    for path in ["/check/batch", "/reserve", "/settle", "/release", "/renew"] {
+        assert_eq!(status(path, &[foreign, ("origin", "null")]), 403, "{path}");
+    }
+    let auth = [foreign, ("origin", "http://evil.example"), ("x-forwarded-uri", "/")];
+    assert_eq!(service.client().request("GET", "/auth", &auth, "").status, 200);
+}
+
+#[test]
+fn requests_without_a_token_do_not_lock_out_the_admin() {
+    let service = start_with_admin(&[]);
+    let without = || service.client().request("GET", "/admin/audit", &[], "").status;
+    assert_eq!([(); 10].map(|()| without()), [401; 10]);
+    assert_eq!(without(), 429);
+    assert_eq!(admin(&service, "GET", "/admin/audit", "").status, 200);
 }
 
 #[test]

@@ -36,12 +36,15 @@ pub(crate) struct Message {
 
 const LOG_MACROS: [&str; 6] = ["trace", "debug", "info", "warn", "error", "event"];
 
-/// Lists the Rust files of a folder and its subfolders, without files of tests.
+/// Names of files and folders that are not part of a release: tests, and models of concurrency.
+const NOT_RELEASED: [&str; 4] = ["tests", "fixtures", "sample", "models"];
+
+/// Lists the Rust files of a folder and its subfolders that are part of a release.
 pub(crate) fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if stem == "tests" || stem.ends_with("_tests") || stem == "fixtures" || stem == "sample" {
+        if NOT_RELEASED.contains(&&*stem) || stem.ends_with("_tests") {
             continue;
         }
         if path.is_dir() {

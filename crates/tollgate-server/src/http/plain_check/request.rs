@@ -71,7 +71,7 @@ fn plain_body_length(headers: &[Header<'_>]) -> Option<usize> {
     let (mut length, mut has_type) = (None, false);
     for header in headers {
         match header.name.len() {
-            6 if is(header.name, "expect") => return None,
+            6 if is(header.name, "expect") || is(header.name, "origin") => return None,
             7 if is(header.name, "upgrade") => return None,
             10 if is(header.name, "connection") => {
                 header.value.eq_ignore_ascii_case(b"keep-alive").then_some(())?;
@@ -86,6 +86,7 @@ fn plain_body_length(headers: &[Header<'_>]) -> Option<usize> {
                 length.is_none().then_some(())?;
                 length = Some(parsed);
             }
+            14 if is(header.name, "sec-fetch-site") => return None,
             17 if is(header.name, "transfer-encoding") => return None,
             _ => {}
         }
