@@ -6,7 +6,8 @@ use crate::scale::Scale;
 use crate::timing::Timing;
 
 /// The usage line.
-pub const USAGE: &str = "usage: faults TOLLGATE [--quick] [--assert-timing] [--jobs N] [ROW…]";
+pub const USAGE: &str =
+    "usage: faults TOLLGATE [--quick] [--assert-timing] [--jobs N] [--write FILE | ROW…]";
 
 /// The parsed arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Arguments {
     pub jobs: usize,
     /// The row numbers; empty for all.
     pub rows: Vec<u8>,
+    /// The page into which the table of a full run of all rows is written.
+    pub page: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -30,17 +33,20 @@ impl Arguments {
         let mut arguments = arguments.into_iter();
         let tollgate = PathBuf::from(arguments.next()?);
         let (mut scale, mut timing, mut jobs) = (Scale::Full, None, 1);
-        let mut rows = Vec::new();
+        let (mut rows, mut page) = (Vec::new(), None);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => scale = Scale::Quick,
                 "--assert-timing" => timing = Some(Timing::Assert),
                 "--jobs" => jobs = arguments.next()?.parse().ok().filter(|jobs| *jobs > 0)?,
+                "--write" => page = Some(PathBuf::from(arguments.next()?)),
                 number => rows.push(number.parse().ok()?),
             }
         }
         let timing = timing.unwrap_or(Timing::of(scale));
-        Some(Self { tollgate, scale, timing, jobs, rows })
+        let is_partial = scale == Scale::Quick || !rows.is_empty();
+        let parsed = Self { tollgate, scale, timing, jobs, rows, page };
+        (parsed.page.is_none() || !is_partial).then_some(parsed)
     }
 
     /// The flags of a process that runs one row in the same way.
@@ -82,6 +88,15 @@ mod tests {
             let flags = format!("tollgate {}", parsed.flags().join(" "));
             assert_eq!(parse(&flags), Some(parsed), "{line}");
         }
+    }
+
+    #[test]
+    fn only_a_full_run_of_all_rows_writes_a_page() {
+        let page = parse("tollgate --write FAULTS.md").unwrap().page;
+        assert_eq!(page, Some("FAULTS.md".into()));
+        assert!(parse("tollgate --write FAULTS.md 1").is_none());
+        assert!(parse("tollgate --quick --write FAULTS.md").is_none());
+        assert!(parse("tollgate --write").is_none());
     }
 
     #[test]

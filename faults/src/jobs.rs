@@ -13,15 +13,15 @@ use crate::cli::Arguments;
 use crate::row::Row;
 use crate::table;
 
-/// Runs rows in child processes. Calls `finished` with the line of each row and whether it passes, in the order in
-/// which rows finish.
+/// Runs rows in child processes. Calls `finished` with each row, its line and whether it passes, in the order in which rows
+/// finish.
 ///
 /// # Errors
 /// If this program cannot be started again.
 pub fn run_all(
     rows: &[Row],
     arguments: &Arguments,
-    mut finished: impl FnMut(String, bool),
+    mut finished: impl FnMut(&Row, String, bool),
 ) -> io::Result<()> {
     let queue = Mutex::new(rows.iter().collect::<VecDeque<_>>());
     let (sender, receiver) = channel();
@@ -33,7 +33,7 @@ pub fn run_all(
         drop(sender);
         for (row, output) in receiver {
             let output = output?;
-            finished(line_of(row, &output), output.status.success());
+            finished(row, line_of(row, &output), output.status.success());
         }
         Ok(())
     })

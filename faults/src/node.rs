@@ -67,14 +67,20 @@ impl Node {
 
     /// The address of the gRPC listener, which `grpc` in the settings starts.
     pub fn grpc_address(&self) -> SocketAddr {
+        self.listener("grpc")
+    }
+
+    /// The address of a listener in the log, by its scheme.
+    pub(crate) fn listener(&self, scheme: &str) -> SocketAddr {
+        let begin = format!("listening on {scheme}://");
         let find = || {
             let log = self.log();
             // A line without its end may be incomplete.
             let lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-            let mut addresses = lines.filter_map(|line| line.strip_prefix("listening on grpc://"));
+            let mut addresses = lines.filter_map(|line| line.strip_prefix(&begin));
             addresses.next().map(|address| address.parse().expect("an address"))
         };
-        eventually("the gRPC listener", || find().is_some());
+        eventually("the listener", || find().is_some());
         find().expect("just seen")
     }
 

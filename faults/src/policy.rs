@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::front_end::DOMAIN;
+
 /// The `on_store_loss` of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
@@ -23,6 +25,22 @@ impl fmt::Display for Loss {
     }
 }
 
+/// The source of the client in auth requests.
+pub const FRONT_ENDS: &str = "facts: { client: [{ header: x-client }] }\n";
+
+/// A rule for the clients of gRPC requests, which the default limit does not apply to.
+pub fn grpc_rule(limit: &str, options: &str) -> String {
+    format!(
+        "  - {{ name: grpc, match: {{ facts: {{ domain: {DOMAIN} }} }}, per: [\"entry:client\"], limits: [{limit}]{options} }}\n"
+    )
+}
+
+/// [`per_client`] for all front ends.
+pub fn per_client_everywhere(limit: &str, on_store_loss: Loss) -> String {
+    let options = format!(", algorithm: fixed_window, on_store_loss: {on_store_loss}");
+    per_client(limit, on_store_loss) + FRONT_ENDS + "rules:\n" + &grpc_rule(limit, &options)
+}
+
 /// One limit for each client. Windows are long, so that usage does not expire while a row runs.
 pub fn per_client(limit: &str, on_store_loss: Loss) -> String {
     format!(
@@ -38,8 +56,15 @@ pub fn rule_per_loss(limit: &str) -> String {
              algorithm: sliding_window, on_store_loss: {loss} }}\n"
         )
     };
-    let rules: String = [Loss::Local, Loss::Allow, Loss::Deny].map(rule).concat();
+    let grpc_rule = |loss: Loss| {
+        format!(
+            "  - {{ name: grpc-{loss}, match: {{ facts: {{ domain: {DOMAIN}, \"entry:path\": /{loss} }} }}, \
+             per: [\"entry:client\"], limits: [{limit}], algorithm: sliding_window, on_store_loss: {loss} }}\n"
+        )
+    };
+    let losses = [Loss::Local, Loss::Allow, Loss::Deny];
+    let rules = losses.map(rule).concat() + &losses.map(grpc_rule).concat();
     format!(
-        "version: 1\ndefaults: {{ limit: 1000000000/h, algorithm: fixed_window }}\nrules:\n{rules}"
+        "version: 1\ndefaults: {{ limit: 1000000000/h, algorithm: fixed_window }}\n{FRONT_ENDS}rules:\n{rules}"
     )
 }

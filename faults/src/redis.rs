@@ -58,6 +58,14 @@ pub fn calls(server: &Server, command: &str) -> u64 {
     count.map_or(0, |count| count.parse().expect("a number"))
 }
 
+/// The number of error replies with a prefix, such as `MOVED`, as counted by the server.
+pub fn error_replies(server: &Server, prefix: &str) -> u64 {
+    let reply = server.raw().call(&["INFO", "errorstats"]);
+    let prefix = format!("errorstat_{prefix}:count=");
+    let count = reply.text().lines().find_map(|line| line.strip_prefix(&prefix));
+    count.map_or(0, |count| count.trim().parse().expect("a number"))
+}
+
 /// One value of `INFO`.
 pub fn info(server: &Server, field: &str) -> u64 {
     let reply = server.raw().call(&["INFO", "everything"]);

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::cli::Arguments;
 use crate::row::{Pace, Row};
+use crate::rows::WAITING;
 use crate::scale::Scale;
 use crate::stage::Stage;
 use crate::table::RowResult;
@@ -18,6 +20,13 @@ pub fn selected(all: &[Row], numbers: &[u8], scale: Scale) -> Vec<Row> {
         some => some.contains(&row.number),
     };
     all.iter().filter(is_selected).copied().collect()
+}
+
+/// Splits the rows of a run: those that mostly wait, which run several at a time, and those that run alone. Only in a full run of
+/// all rows: a process that runs a row for such a run has its number, and must not start further processes.
+pub fn phases(rows: &[Row], arguments: &Arguments) -> (Vec<Row>, Vec<Row>) {
+    let is_full = arguments.scale == Scale::Full && arguments.rows.is_empty();
+    rows.iter().partition(|row| is_full && WAITING.contains(&row.number))
 }
 
 /// Runs one row, then searches the output of its nodes for secrets.
@@ -69,7 +78,7 @@ fn message(info: &PanicHookInfo<'_>) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::{Row, Scale, run_row, selected};
+    use super::{Arguments, Row, Scale, phases, run_row, selected};
     use crate::row::Pace;
     use crate::timing::Timing;
 
@@ -87,6 +96,19 @@ mod tests {
         assert_eq!(numbers(&[], Scale::Full), [1, 2]);
         assert_eq!(numbers(&[], Scale::Quick), [1]);
         assert_eq!(numbers(&[2], Scale::Quick), [2]);
+    }
+
+    #[test]
+    fn process_of_one_row_runs_it_itself() {
+        let all = [row(1, Pace::Quick, |_| String::new()), row(2, Pace::Quick, |_| String::new())];
+        let numbers = |line: &str| {
+            let arguments = line.split_whitespace().map(str::to_owned);
+            let (waiting, alone) = phases(&all, &Arguments::parse(arguments).unwrap());
+            [waiting, alone].map(|rows| rows.iter().map(|row| row.number).collect::<Vec<_>>())
+        };
+        assert_eq!(numbers("tollgate"), [vec![1], vec![2]]);
+        assert_eq!(numbers("tollgate 1 2"), [vec![], vec![1, 2]]);
+        assert_eq!(numbers("tollgate --quick"), [vec![], vec![1, 2]]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tollgate_testkit::clock::Clock;
 
 use crate::canary::TOKENS;
 use crate::fleet::Fleet;
+use crate::memory_cap::MemoryCap;
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -18,6 +19,7 @@ use crate::stage::Stage;
 pub struct Setup<'a> {
     stage: &'a Stage,
     environment: Vec<(String, OsString)>,
+    cap: Option<&'a MemoryCap>,
 }
 
 impl Stage {
@@ -30,7 +32,7 @@ impl Stage {
 impl<'a> Setup<'a> {
     fn new(stage: &'a Stage) -> Self {
         let tokens = TOKENS.map(|(name, token)| (name.to_owned(), token.into()));
-        Self { stage, environment: tokens.into() }.with("http", "127.0.0.1:0")
+        Self { stage, environment: tokens.into(), cap: None }.with("http", "127.0.0.1:0")
     }
 
     /// Without a check token: any client may send checks.
@@ -45,6 +47,19 @@ impl<'a> Setup<'a> {
     pub fn with(self, flag: &str, value: impl Into<OsString>) -> Self {
         let name = format!("TOLLGATE_{}", flag.replace('-', "_").to_ascii_uppercase());
         self.variable(&name, value)
+    }
+
+    /// Also listens for RESP and gRPC, and accepts auth requests from this machine.
+    #[must_use]
+    pub fn all_front_ends(self) -> Self {
+        let listening = self.with("grpc", "127.0.0.1:0").with("resp", "127.0.0.1:0");
+        listening.with("trusted-proxies", "127.0.0.1")
+    }
+
+    /// Runs within a maximum of memory.
+    #[must_use]
+    pub fn cap(self, cap: &'a MemoryCap) -> Self {
+        Self { cap: Some(cap), ..self }
     }
 
     /// Adds an environment variable.
@@ -118,7 +133,9 @@ impl<'a> Setup<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.stage.tollgate());
+        let program = self.stage.tollgate();
+        let mut command =
+            self.cap.map_or_else(|| Command::new(program), |cap| cap.command(program));
         command.arg("serve").stdin(Stdio::null()).stdout(Stdio::null()).env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

@@ -29,6 +29,13 @@ pub struct RequestResult {
 }
 
 impl RequestResult {
+    /// The result of a request to the first node, until its response is known.
+    pub(crate) fn without_response(number: u64, sent: Instant, answered: Instant) -> Self {
+        let (status, is_allowed, is_degraded, is_shed) = (None, false, false, false);
+        let (node, due) = (0, sent);
+        Self { number, node, due, sent, answered, status, is_allowed, is_degraded, is_shed }
+    }
+
     /// The latency, from the scheduled time.
     pub fn took(&self) -> Duration {
         self.answered.saturating_duration_since(self.due)

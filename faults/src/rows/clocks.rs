@@ -29,6 +29,8 @@ pub(super) fn wall_clock_of_a_node_has_no_effect(stage: &Stage) -> String {
             _ => stage.node().redis(&redis::url(&server)).patient(),
         };
         let (stepping, control) = (setup().clock(&clock).start(), setup().start());
+        clock.set(Shift::Ahead(HOUR));
+        assert_ne!(log_hour(&stepping), log_hour(&control), "the node uses the stepping clock");
         for algorithm in ALGORITHMS {
             for (number, shift) in (0..).zip(steps()) {
                 clock.set(shift);
@@ -47,6 +49,15 @@ pub(super) fn wall_clock_of_a_node_has_no_effect(stage: &Stage) -> String {
     format!(
         "{decisions} decisions in memory and on Redis while the node's clock stepped: all as without steps"
     )
+}
+
+/// The date and the hour of a new log line.
+fn log_hour(node: &Node) -> String {
+    let before = node.log().len();
+    node.set_limit("logged", 1);
+    eventually("the change is logged", || node.log()[before..].contains("logged"));
+    let log = node.log();
+    log[before..].chars().take("2026-01-01T00".len()).collect()
 }
 
 /// Clock steps ahead, behind and back.

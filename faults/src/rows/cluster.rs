@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tollgate_testkit::server::{Cluster, Flavor, slot_of};
+use tollgate_testkit::server::{Cluster, Flavor, Server, slot_of};
 use tollgate_testkit::wait::pause;
 
 use super::common::{assert_exact, assert_never_degraded};
@@ -42,11 +42,14 @@ pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
             *admitted.entry(client(result.number, CLIENTS)).or_default() += 1;
         }
     }
+    let redirects = |node| redis::error_replies(node, "MOVED") + redis::error_replies(node, "ASK");
+    let redirects: u64 = cluster.nodes().iter().map(redirects).sum();
+    assert!(redirects > 0, "no call was redirected");
     let exact = |count: &usize| *count == LIMIT;
     assert!(admitted.values().all(exact), "{LIMIT} per client are admitted: {admitted:?}");
     fleet.iter().for_each(assert_never_degraded);
     format!(
-        "{} slots moved during {} answers: no error, none degraded, {LIMIT} of {LIMIT} for each of {CLIENTS} \
+        "{} slots moved during {} answers, {redirects} calls redirected: no error, none degraded, {LIMIT} of {LIMIT} for each of {CLIENTS} \
          clients",
         rounds * CLIENTS,
         moving.count()
@@ -82,7 +85,7 @@ rules:
 
 pub(super) fn limits_across_slots_cause_no_error(stage: &Stage) -> String {
     const LIMIT: usize = 30;
-    let (_cluster, fleet) = start(stage, ACROSS);
+    let (cluster, fleet) = start(stage, ACROSS);
     let users = stage.scale().pick(10, 30);
     let query = |number: u64| {
         let user = format!("u{}", number % users);
@@ -99,6 +102,8 @@ pub(super) fn limits_across_slots_cause_no_error(stage: &Stage) -> String {
     assert_unaffected(stage, &rest);
     let admitted = tally.admitted() + rest.admitted();
     let max = LIMIT * usize::try_from(users).expect("a number");
+    let has_keys = |node: &Server| !node.raw().call(&["KEYS", "rl:{:*}:*"]).array().is_empty();
+    assert!(cluster.nodes().iter().all(has_keys), "the limits are in the slots of one primary");
     assert_eq!(admitted, max.min(1000), "refused requests refund what they took");
     fleet.iter().for_each(assert_never_degraded);
     assert_exact(stage, &fleet.addresses());

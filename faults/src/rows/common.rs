@@ -11,6 +11,7 @@ use crate::client::inline;
 use crate::load::Load;
 use crate::node::Node;
 use crate::redis;
+use crate::side_load::{self, Tallies};
 use crate::stage::Stage;
 use crate::tally::Tally;
 
@@ -29,11 +30,12 @@ const TRIES: usize = 5;
 /// The limit that [`assert_exact`] uses.
 const EXACT_LIMIT: usize = 50;
 
-/// Runs `check` on a node with the memory store, and on one with Redis.
+/// Runs `check` on a node with the memory store, and on one with Redis. Both have all front ends.
 pub(super) fn on_both_stores(stage: &Stage, policy: &str, mut check: impl FnMut(&Node)) {
-    check(&stage.node().policy(policy).start());
+    let setup = || stage.node().all_front_ends().policy(policy);
+    check(&setup().start());
     let server = redis::start();
-    check(&stage.node().policy(policy).redis(&redis::url(&server)).patient().start());
+    check(&setup().redis(&redis::url(&server)).patient().start());
 }
 
 /// Asserts that the store admits exactly a limit for a new client. If a slow machine made a node decide without the
@@ -67,6 +69,17 @@ pub(super) fn check_recovery(stage: &Stage, took: Duration) -> String {
 pub(super) fn check_slowest(stage: &Stage, slowest: Duration, timeout: Duration) {
     let is_within = slowest < timeout + SLACK;
     stage.check_time(is_within, || format!("the slowest response took {slowest:?}"));
+}
+
+/// Asserts that RESP, gRPC and forward auth answered every request without an error, and checks that none waited for longer
+/// than one time-out. Describes the number of answers.
+pub(super) fn check_others(stage: &Stage, others: &Tallies, timeout: Duration) -> String {
+    for (front_end, tally) in others {
+        assert!(tally.count() > 0, "no request over {}", front_end.name());
+        tally.assert_answered(stage);
+        check_slowest(stage, tally.slowest(), timeout);
+    }
+    format!("also {}", side_load::counts(others))
 }
 
 /// Checks that the latency of other clients without (first) and during a fault (second) differs by at most a fifth, plus

@@ -6,8 +6,11 @@
 use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 
 use crate::client::{Client, Reply, inline};
+use crate::front_end::Query;
 use crate::node::Node;
+use crate::policy::{Loss, per_client_everywhere};
 use crate::redis;
+use crate::side_load;
 use crate::stage::Stage;
 
 const CALLERS: u64 = 8;
@@ -71,21 +74,33 @@ pub(super) fn no_reply_reaches_another_caller(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::seeded(server.port(), 5);
     // The breaker stays closed: a failed call is decided without the store, and the next call uses Redis again.
-    let setup = stage.node().redis(&redis::through(&proxy)).with("breaker-failures", "1000000");
+    let setup = stage.node().all_front_ends().redis(&redis::through(&proxy));
+    let setup = setup.policy(&per_client_everywhere("1000000000/h", Loss::Local));
+    let setup = setup.with("breaker-failures", "1000000");
     let node = setup.patient().start();
     let mut callers: Vec<Caller> = (0..CALLERS).map(|number| Caller::new(number, &node)).collect();
     let target = stage.scale().pick(1_000, 100_000);
-    while proxy.cuts() < target {
-        send_until_answered(&mut callers);
-        let before = proxy.cuts();
-        // About the bytes that are sent and received at a time. A client that is cut reconnects immediately.
-        proxy.set(match before % 2 {
-            0 => Fault::CutOpen { towards: Direction::Client, bytes: 0..300 },
-            _ => Fault::CutOpen { towards: Direction::Server, bytes: 0..1200 },
-        });
-        while proxy.cuts() == before {
-            send_all(&mut callers);
-        }
+    let ((), others) = side_load::during(
+        &node,
+        |_| Query::of("side"),
+        || {
+            while proxy.cuts() < target {
+                send_until_answered(&mut callers);
+                let before = proxy.cuts();
+                // About the bytes that are sent and received at a time. A client that is cut reconnects immediately.
+                proxy.set(match before % 2 {
+                    0 => Fault::CutOpen { towards: Direction::Client, bytes: 0..300 },
+                    _ => Fault::CutOpen { towards: Direction::Server, bytes: 0..1200 },
+                });
+                while proxy.cuts() == before {
+                    send_all(&mut callers);
+                }
+            }
+        },
+    );
+    for (front_end, tally) in &others {
+        tally.assert_answered(stage);
+        assert!(tally.count() > 0, "no request over {}", front_end.name());
     }
     proxy.set(Fault::Pass);
     node.wait_exact();
@@ -93,8 +108,9 @@ pub(super) fn no_reply_reaches_another_caller(stage: &Stage) -> String {
     let answers: u64 = callers.iter().map(|caller| caller.answers).sum();
     assert!(lost > 0, "no reply was cut off, so nothing is proven");
     format!(
-        "{} cuts, {answers} answers by Redis, each for its own caller; takes whose reply was lost count as used",
-        proxy.cuts()
+        "{} cuts, {answers} answers by Redis over HTTP (also {}), each for its own caller; takes whose reply was lost count as used",
+        proxy.cuts(),
+        side_load::counts(&others)
     )
 }
 

@@ -2,8 +2,17 @@
 
 use crate::client::{JSON, Reply, head, key};
 use crate::endpoints::{BATCH, DECIDING, assert_refused};
+use crate::front_end::{CLIENT_HEADER, DOMAIN};
+use crate::grpc::{GrpcReply, request};
 use crate::node::Node;
 use crate::stage::Stage;
+
+const POLICY: &str = "version: 1
+defaults: { limit: 100/min }
+facts: { client: [{ header: x-client }, ip] }
+rules:
+  - { name: grpc, match: { facts: { domain: faults } }, per: [\"entry:client\"], limits: [100/min] }
+";
 
 /// Queries with a duplicate field, and the field that the error names.
 const DUPLICATE_FIELDS: [(&str, &str); 13] = [
@@ -51,7 +60,7 @@ const HARMLESS: [&str; 3] = [
 
 pub(super) fn duplicates_are_refused_on_every_endpoint(stage: &Stage) -> String {
     // A node without tokens does not read the authorization header.
-    let node = stage.node().open().start();
+    let node = stage.node().open().all_front_ends().policy(POLICY).start();
     let mut client = node.client();
     for (query, field) in DUPLICATE_FIELDS {
         assert_refused(&mut client, query, 400, field);
@@ -73,9 +82,14 @@ pub(super) fn duplicates_are_refused_on_every_endpoint(stage: &Stage) -> String 
         assert_encoding_counts(&node, path);
     }
     assert_eq!(node.count(&key("a")), Some(0), "nothing was debited");
+    assert_resp_refused(&node);
+    assert_grpc_first_entry_counts(&node);
+    assert_auth_refused(&node);
+    assert_eq!(node.count(&key("a")), Some(0), "nothing was debited");
     format!(
         "{} queries and {} other bodies with a duplicate field: 400 on every endpoint, naming the field; {} pairs of \
-         contradicting headers: 400, two content types 415",
+         contradicting headers: 400, two content types 415; RESP: an error; gRPC: the first entry of a key counts; /auth: 400, \
+         and a client header that occurs twice counts as missing",
         DUPLICATE_FIELDS.len(),
         OTHER_BODIES.len(),
         HEADERS.len()
@@ -113,4 +127,51 @@ fn send(node: &Node, request: &str) -> Reply {
     let mut client = node.client();
     client.write(request.as_bytes()).expect("the node reads");
     client.receive().expect("the node responds")
+}
+
+/// Asserts that RESP refuses a fact, an amount or an option that occurs twice.
+fn assert_resp_refused(node: &Node) {
+    let mut resp = node.resp();
+    for words in [
+        "TOLLGATE.CHECK client=a client=b",
+        "TOLLGATE.CHECK client=a client=a",
+        "TOLLGATE.CHECK a client=b",
+        "TOLLGATE.CHECK client=a path=/x path=/y",
+        "TOLLGATE.CHECK client=a tenant=t tenant=u",
+        "TOLLGATE.CHECK client=a COST 1 COST 0",
+        "TOLLGATE.CHECK client=a COST requests=1 COST requests=0",
+        "TOLLGATE.RESERVE client=a COST 1 TTL 1000 TTL 2000",
+        "TOLLGATE.RESERVE client=a COST 1 ID x ID y",
+    ] {
+        let reply = resp.call(&words.split(' ').collect::<Vec<_>>());
+        assert!(reply.is_error() && reply.error().starts_with("ERR "), "{words}: {reply:?}");
+    }
+}
+
+/// Asserts the documented rule of gRPC: if a key occurs twice, `entry:KEY` is the first of the two.
+fn assert_grpc_first_entry_counts(node: &Node) {
+    let mut grpc = node.grpc();
+    let mut send = |entries: &[(&[u8], &[u8])]| {
+        grpc.call(&request(DOMAIN, entries, None)).expect("the node responds")
+    };
+    let left = |remaining| GrpcReply::Decided { is_over: false, remaining };
+    assert_eq!(send(&[(b"client", b"a"), (b"client", b"b")]), left(99));
+    assert_eq!(send(&[(b"client", b"b"), (b"client", b"a")]), left(99));
+    assert_eq!(send(&[(b"client", b"a")]), left(98));
+}
+
+/// Asserts that a header that describes the request twice is 400, and two client headers count as none.
+fn assert_auth_refused(node: &Node) {
+    for name in ["x-forwarded-uri", "x-forwarded-method", "x-forwarded-host"] {
+        let uri: (&str, &[u8]) = ("x-forwarded-uri", b"/a");
+        let reply = node.auth(&[uri, ("x-forwarded-method", b"GET"), (name, b"/b")]);
+        assert_eq!(reply.status, 400, "{name}: {}", reply.body);
+    }
+    let remaining = |headers: &[(&str, &[u8])]| {
+        let reply = node.auth(&[&[("x-forwarded-uri", &b"/"[..])], headers].concat());
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply.header("x-ratelimit-remaining").and_then(|text| text.parse::<u64>().ok())
+    };
+    assert_eq!(remaining(&[]), Some(99), "the client is the address");
+    assert_eq!(remaining(&[(CLIENT_HEADER, b"a"), (CLIENT_HEADER, b"b")]), Some(98));
 }

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use tollgate_testkit::proxy::{Fault, Proxy};
 
-use super::common::{SLACK, T, assert_exact, breaker_openings, check_recovery};
+use super::common::{SLACK, T, assert_exact, breaker_openings, check_others, check_recovery};
 use crate::client::key;
+use crate::front_end::Query;
 use crate::load::Load;
-use crate::policy::{Loss, per_client};
+use crate::policy::{Loss, per_client_everywhere};
 use crate::redis;
+use crate::side_load;
 use crate::stage::Stage;
 use crate::table::format_time;
 use crate::waiting::wait_until;
@@ -16,22 +18,29 @@ use crate::waiting::wait_until;
 pub(super) fn flapping_redis_fails_no_request(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
-    let setup =
-        stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
+    let setup = stage
+        .node()
+        .all_front_ends()
+        .redis(&redis::through(&proxy))
+        .policy(&per_client_everywhere("1000000/h", Loss::Local));
     let node = setup.start();
     node.wait_exact();
     let rounds = stage.scale().pick(10, 150);
     let load =
         Load::open(vec![node.address()], 200).body(|number| key(&format!("c{}", number % 20)));
-    let tally = load.during(|| {
-        let began = Instant::now();
-        for round in 0..rounds {
-            proxy.set(Fault::Blackhole);
-            wait_until(began + Duration::from_secs(2 * round + 1));
-            proxy.set(Fault::Pass);
-            wait_until(began + Duration::from_secs(2 * round + 2));
-        }
+    let query = |number| Query::of(format!("c{}", number % 20));
+    let (tally, others) = side_load::during(&node, query, || {
+        load.during(|| {
+            let began = Instant::now();
+            for round in 0..rounds {
+                proxy.set(Fault::Blackhole);
+                wait_until(began + Duration::from_secs(2 * round + 1));
+                proxy.set(Fault::Pass);
+                wait_until(began + Duration::from_secs(2 * round + 2));
+            }
+        })
     });
+    let others = check_others(stage, &others, T + SLACK);
     let back = node.wait_exact();
     tally.assert_answered(stage);
     let p99 = tally.per_mille(990);
@@ -46,7 +55,7 @@ pub(super) fn flapping_redis_fails_no_request(stage: &Stage) -> String {
     let warnings = node.logged(&["WARN"]);
     assert!(warnings <= 4, "a flapping Redis must not flood the log:\n{}", node.log());
     format!(
-        "{} answers in {rounds} rounds, no 5xx, {} degraded, p99 {}, slowest {}; breaker opened {} times, \
+        "{} answers ({others}) in {rounds} rounds, no 5xx, {} degraded, p99 {}, slowest {}; breaker opened {} times, \
          {warnings} warnings in the log; {}",
         tally.count(),
         tally.degraded(),

@@ -5,10 +5,12 @@ use std::time::Duration;
 use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::random::Random;
 
-use super::common::{T, assert_exact, check_slowest};
+use super::common::{T, assert_exact, check_others, check_slowest};
+use crate::front_end::Query;
 use crate::load::Load;
-use crate::policy::{Loss, per_client};
+use crate::policy::{Loss, per_client_everywhere};
 use crate::redis;
+use crate::side_load;
 use crate::stage::Stage;
 use crate::table::format_time;
 use crate::waiting::wait_for;
@@ -45,18 +47,27 @@ fn corrupt_replies() -> Vec<(&'static str, Vec<u8>)> {
 pub(super) fn corrupt_replies_are_refused_without_harm(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
-    let setup =
-        stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
+    let setup = stage
+        .node()
+        .all_front_ends()
+        .redis(&redis::through(&proxy))
+        .policy(&per_client_everywhere("1000000/h", Loss::Local));
     // A short probe interval: the row waits for recovery after each kind.
     let node = setup.with("probe-ms", "100").start();
     node.wait_exact();
     let (before, kinds) = (node.rss(), corrupt_replies());
     let duration = Duration::from_millis(stage.scale().pick(300, 3000));
-    let (mut slowest, mut count) = (Duration::ZERO, 0);
+    let (mut slowest, mut count, mut count_others) = (Duration::ZERO, 0, 0);
     for (kind, bytes) in &kinds {
         let connected = proxy.connections();
         proxy.set(Fault::Answer(bytes.clone()));
-        let tally = Load::open(vec![node.address()], 50).during(|| wait_for(duration));
+        let (tally, others) = side_load::during(
+            &node,
+            |_| Query::of("side"),
+            || Load::open(vec![node.address()], 50).during(|| wait_for(duration)),
+        );
+        check_others(stage, &others, T);
+        count_others += others.iter().map(|(_, tally)| tally.count()).sum::<usize>();
         proxy.set(Fault::Pass);
         // A valid reply must not follow a corrupt one on the same connection.
         proxy.cut_all();
@@ -72,7 +83,7 @@ pub(super) fn corrupt_replies_are_refused_without_harm(stage: &Stage) -> String 
     assert!(!node.log().contains("panicked"), "{}", node.log());
     assert_exact(stage, &[node.address()]);
     format!(
-        "{} kinds, {count} answers, no 5xx, slowest {}, memory growth {} KiB, no panic; exact after each",
+        "{} kinds, {count} answers over HTTP and {count_others} over RESP, gRPC and /auth, no 5xx, slowest {}, memory growth {} KiB, no panic; exact after each",
         kinds.len(),
         format_time(slowest),
         growth / 1024

@@ -46,6 +46,8 @@ pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> Strin
     let (seconds, mut traffic) = (stage.scale().pick(4, 30), Traffic::default());
     let tally = load.during(|| traffic = run_outage(&server, &proxy, &nodes, seconds));
     tally.assert_answered(stage);
+    assert!(tally.degraded() > 0, "Redis decided all requests");
+    assert!(traffic.connects > 0, "no node tried to connect during the outage");
     assert_exact(stage, &addresses);
     // One more is the connection of this test. Connections that a slow machine replaced may still be closing.
     let max = NODES * CONNECTIONS_PER_NODE + 1;

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::common::on_both_stores;
 use crate::client::{Client, JSON, Reply, begin, head, key};
 use crate::endpoints::{DECIDING, assert_refused, send};
+use crate::front_end::{CLIENT_HEADER, DOMAIN};
+use crate::grpc::{GrpcReply, request};
 use crate::node::Node;
 use crate::redis;
 use crate::setup::Setup;
@@ -94,6 +97,18 @@ rules:
 /// The number of counters: four per text, and that of the client `first`.
 const COUNTERS: usize = 4 * TEXTS.len() + 1;
 
+/// Bytes that are not UTF-8. RESP counts them as they are.
+const INVALID_UTF8: [&[u8]; 6] =
+    [b"\xff", b"\xfe", b"a\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"];
+
+/// The policy of nodes that receive hostile bytes over RESP, gRPC and forward auth.
+const POLICY_OF_OTHERS: &str = "version: 1
+defaults: { limit: 1000/h }
+facts: { client: [{ header: x-client }] }
+rules:
+  - { name: grpc, match: { facts: { domain: faults } }, per: [\"entry:client\"], limits: [1000/h] }
+";
+
 pub(super) fn hostile_bytes_are_counted_unchanged_or_refused(stage: &Stage) -> String {
     let setup = |format: &str| {
         let node = stage.node().policy(POLICY).variable("TOLLGATE_LOG", "debug");
@@ -103,10 +118,18 @@ pub(super) fn hostile_bytes_are_counted_unchanged_or_refused(stage: &Stage) -> S
     assert_unharmed(&setup("json"));
     let server = redis::start();
     assert_unharmed(&setup("text").redis(&redis::url(&server)).patient());
+    on_both_stores(stage, POLICY_OF_OTHERS, |node| {
+        assert_resp_unharmed(node);
+        assert_grpc_unharmed(node);
+        assert_auth_unharmed(node);
+        assert!(!node.get("/metrics").body.contains(MARK));
+        assert_log_lines_intact(node);
+    });
     assert_starts_refused(stage);
     format!(
         "{} texts in {} fields have separate counters, byte for byte; {} invalid texts, {} targets and {} header lines \
-         are refused; no injection in logs, headers and metrics, in memory and on Redis",
+         are refused; no injection in logs, headers and metrics, in memory and on Redis; the same over RESP, which counts invalid \
+         UTF-8 byte for byte, gRPC, which refuses it, and /auth",
         TEXTS.len(),
         PLACES.len(),
         INVALID_TEXTS.len(),
@@ -239,6 +262,73 @@ fn assert_log_lines_intact(node: &Node) {
         assert!(is_log_line && !line.chars().any(char::is_control), "{line:?}");
         let is_json = serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object());
         assert!(is_json || !line.starts_with('{'), "{line:?}");
+    }
+}
+
+/// Asserts that RESP counts each text and each invalid text separately, and that no reply has a line of its own.
+fn assert_resp_unharmed(node: &Node) {
+    let mut resp = node.resp();
+    for remaining in [999, 998] {
+        for text in TEXTS.iter().map(|text| text.as_bytes()).chain(INVALID_UTF8) {
+            let client = [b"client=over RESP ", text].concat();
+            let reply = resp.call(&[b"TOLLGATE.CHECK", &client[..]]);
+            assert_eq!(reply.array()[2].int(), remaining, "{text:?}: {reply:?}");
+        }
+    }
+    let names: [&[u8]; 4] = [b"\xff=v", b"a\r\n+injected=v", b"a\0=v", b"=v"];
+    for name in names {
+        let reply = resp.call(&[&b"TOLLGATE.CHECK"[..], b"client=c", name]);
+        assert!(reply.error().starts_with("ERR "), "{name:?}: {reply:?}");
+    }
+    let commands: [&[u8]; 3] = [b"x\r\n+injected", b"\xff\0", b"TOLLGATE.CHECK\n"];
+    for command in commands {
+        let reply = resp.call(&[command]);
+        assert!(reply.error().starts_with("ERR "), "{command:?}: {reply:?}");
+        // The next reply is that of the next command, so the error was one line.
+        assert_eq!(resp.call(&["PING"]).text(), "PONG", "after {command:?}");
+    }
+}
+
+/// Asserts that gRPC counts each text separately, and refuses invalid UTF-8, which protobuf does not permit.
+fn assert_grpc_unharmed(node: &Node) {
+    let mut grpc = node.grpc();
+    let mut send = |key: &[u8], value: &[u8]| {
+        grpc.call(&request(DOMAIN, &[(key, value)], None)).expect("a reply")
+    };
+    for remaining in [999, 998] {
+        for text in TEXTS {
+            let reply = send(b"client", text.as_bytes());
+            assert_eq!(reply, GrpcReply::Decided { is_over: false, remaining }, "{text:?}");
+        }
+    }
+    for (key, value) in INVALID_UTF8.iter().flat_map(|text| [(*text, &b"v"[..]), (b"client", text)])
+    {
+        let reply = send(key, value);
+        let GrpcReply::Status { code, message } = &reply else { panic!("{value:?}: {reply:?}") };
+        assert!(*code != 0 && !message.contains(MARK), "{value:?}: {reply:?}");
+    }
+}
+
+/// Asserts that auth requests with control characters are refused, and other bytes are counted separately.
+fn assert_auth_unharmed(node: &Node) {
+    let send = |value: &[u8]| node.auth(&[("x-forwarded-uri", b"/"), (CLIENT_HEADER, value)]);
+    for value in [&b"a\0b"[..], b"a\rinjected: yes", b"a\x01", b"a\x7f"] {
+        let reply = send(value);
+        assert_eq!(reply.status, 400, "{value:?}: {}", reply.body);
+        assert_no_injection(&reply);
+    }
+    for path in [&b"/a\0"[..], b"/a\rinjected: yes", b"/%zz", b"/%"] {
+        let reply = node.auth(&[("x-forwarded-uri", path), (CLIENT_HEADER, b"c")]);
+        assert_eq!(reply.status, 400, "{path:?}: {}", reply.body);
+        assert_no_injection(&reply);
+    }
+    for remaining in ["999", "998"] {
+        for value in [&b"a\xff"[..], b"a\xfe", b"a\xef\xbf\xbd", "é".as_bytes(), b"a%ff"] {
+            let reply = send(value);
+            let seen = (reply.status, reply.header("x-ratelimit-remaining"));
+            assert_eq!(seen, (200, Some(remaining)), "{value:?} shares a counter");
+            assert_no_injection(&reply);
+        }
     }
 }
 

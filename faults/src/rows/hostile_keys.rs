@@ -8,6 +8,8 @@ use tollgate_testkit::server::{Server, slot_of};
 
 use crate::client::Client;
 use crate::endpoints::BATCH;
+use crate::front_end::DOMAIN;
+use crate::grpc::{GrpcReply, request};
 use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
@@ -18,6 +20,8 @@ const PIECES: [&str; 16] =
 
 const POLICY: &str = "version: 1
 defaults: { limit: 1000/h, algorithm: fixed_window, per: [client, user] }
+rules:
+  - { name: grpc, match: { facts: { domain: faults } }, per: [descriptor], limits: [1000/h], algorithm: fixed_window }
 ";
 
 /// The number of queries per batch.
@@ -31,20 +35,24 @@ type Subject = [String; 3];
 
 pub(super) fn hostile_names_never_share_a_counter(stage: &Stage) -> String {
     let subjects = subjects(stage.scale().pick(4_000, 100_000));
-    let memory = stage.node().policy(POLICY).start();
+    let memory = stage.node().all_front_ends().policy(POLICY).start();
     assert_separate(&memory, &subjects);
+    assert_separate_over_resp(&memory, &subjects);
+    assert_separate_over_grpc(&memory, &subjects);
     let server = redis::start();
-    let setup = stage.node().policy(POLICY).redis(&redis::url(&server));
+    let setup = stage.node().all_front_ends().policy(POLICY).redis(&redis::url(&server));
     let node = setup.patient().start();
     assert_separate(&node, &subjects);
+    assert_separate_over_resp(&node, &subjects);
     let keys = keys(&server);
     assert_eq!(keys.len(), subjects.len(), "each subject has one key");
+    assert_separate_over_grpc(&node, &subjects);
     for key in &keys {
         assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key:?} is not printable ASCII");
     }
     let (slots, max_deviation) = assert_spread(&keys);
     format!(
-        "{} subjects, in memory and on Redis: each has its own counter; their keys are in {slots} slots, and the key \
+        "{} subjects, in memory and on Redis: each has its own counter, the same over RESP, and one over gRPC; their keys are in {slots} slots, and the key \
          count of a sixteenth of all slots deviates from the mean by at most {:.1} %",
         subjects.len(),
         max_deviation * 100.0
@@ -106,6 +114,41 @@ fn assert_separate(node: &Node, subjects: &[Subject]) {
                 assert_eq!(reply["degraded"], false, "{reply}");
             }
         }
+    }
+}
+
+/// The maximum number of subjects that are also sent over RESP and gRPC, one at a time.
+const SENT_OVER_OTHERS: usize = 1_000;
+
+/// A part of the subjects, from all of them.
+fn sample(subjects: &[Subject]) -> impl Iterator<Item = &Subject> {
+    subjects.iter().step_by(subjects.len().div_ceil(SENT_OVER_OTHERS))
+}
+
+/// Asserts that RESP uses the counters of HTTP: the third check of each subject counts 3.
+fn assert_separate_over_resp(node: &Node, subjects: &[Subject]) {
+    let mut resp = node.resp();
+    for [tenant, client, user] in sample(subjects) {
+        let facts = [("client", client), ("tenant", tenant), ("user", user)];
+        let facts =
+            facts.into_iter().filter(|(name, value)| *name == "client" || !value.is_empty());
+        let words: Vec<String> = std::iter::once("TOLLGATE.CHECK".to_owned())
+            .chain(facts.map(|(name, value)| format!("{name}={value}")))
+            .collect();
+        let reply = resp.call(&words);
+        assert_eq!(reply.array()[2].int(), 997, "{words:?} shares its counter: {reply:?}");
+    }
+}
+
+/// Asserts that the first call with the entries of each subject counts 1.
+fn assert_separate_over_grpc(node: &Node, subjects: &[Subject]) {
+    let mut grpc = node.grpc();
+    for subject in sample(subjects) {
+        let [tenant, client, user] = subject.each_ref().map(String::as_bytes);
+        let entries = [(&b"tenant"[..], tenant), (b"client", client), (b"user", user)];
+        let reply = grpc.call(&request(DOMAIN, &entries, None)).expect("the node responds");
+        let expected = GrpcReply::Decided { is_over: false, remaining: 999 };
+        assert_eq!(reply, expected, "{subject:?} shares its counter");
     }
 }
 

@@ -10,7 +10,9 @@ use tollgate_testkit::http2::{
 use tollgate_testkit::wait::eventually;
 
 use super::common::{SLACK, check_as_fast};
+use crate::front_end::Query;
 use crate::load::Load;
+use crate::side_load;
 use crate::stage::Stage;
 use crate::table::format_time;
 use crate::waiting::wait_for;
@@ -28,7 +30,7 @@ const MAX_GROWTH: u64 = 8 << 20;
 const PER_SECOND: u32 = 200;
 
 pub(super) fn http2_floods_are_closed_and_delay_no_other(stage: &Stage) -> String {
-    let node = stage.node().open().policy(POLICY).with("grpc", "127.0.0.1:0").start();
+    let node = stage.node().open().all_front_ends().policy(POLICY).start();
     let grpc = node.grpc_address();
     assert_served(grpc);
     // The first floods set the size of buffers.
@@ -39,13 +41,22 @@ pub(super) fn http2_floods_are_closed_and_delay_no_other(stage: &Stage) -> Strin
     let load = Load::open(vec![node.address()], PER_SECOND);
     let alone = load.during(|| wait_for(measured));
     let mut floods = 0;
-    let loaded = load.during(|| {
-        let began = Instant::now();
-        while began.elapsed() < measured {
-            floods += flood_all(grpc);
-        }
-    });
+    let (loaded, others) = side_load::during(
+        &node,
+        |_| Query::of("side"),
+        || {
+            load.during(|| {
+                let began = Instant::now();
+                while began.elapsed() < measured {
+                    floods += flood_all(grpc);
+                }
+            })
+        },
+    );
     loaded.assert_answered(stage);
+    for (front_end, tally) in &others {
+        assert_eq!(tally.admitted(), tally.count(), "{}", front_end.name());
+    }
     check_as_fast(stage, [&alone, &loaded], 500, Duration::from_millis(20));
     check_as_fast(stage, [&alone, &loaded], 990, SLACK);
     eventually("all descriptors are released", || node.files() <= files);
@@ -54,10 +65,11 @@ pub(super) fn http2_floods_are_closed_and_delay_no_other(stage: &Stage) -> Strin
     assert!(!node.log().contains("panicked"), "{}", node.log());
     let [alone, loaded] = [alone, loaded].map(|tally| tally.per_mille(990));
     format!(
-        "{floods} floods closed, {} KiB more memory; meanwhile p99 {} ({} without)",
+        "{floods} floods closed, {} KiB more memory; meanwhile p99 {} ({} without), also {}",
         grown / 1024,
         format_time(loaded),
-        format_time(alone)
+        format_time(alone),
+        side_load::counts(&others)
     )
 }
 

@@ -1,8 +1,18 @@
 //! Endless requests, and deeply nested JSON.
 
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use tollgate_testkit::http2::{DATA, END_HEADERS, HEADERS, block, call_headers, frame, hello};
+use tollgate_testkit::wait::MAX_WAIT;
+
+use crate::canary::CHECK_TOKEN;
 use crate::client::{Client, JSON, begin, head};
 use crate::endpoints::{BATCH, DECIDING, assert_refused};
+use crate::front_end::{DOMAIN, FrontEnd, Query};
+use crate::grpc::GrpcReply;
 use crate::node::Node;
+use crate::policy::{Loss, per_client_everywhere};
 use crate::stage::Stage;
 
 /// The bytes sent if the node never closes the connection.
@@ -59,7 +69,8 @@ fn endless() -> Vec<Endless> {
 }
 
 pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> String {
-    let node = stage.node().start();
+    let node =
+        stage.node().all_front_ends().policy(&per_client_everywhere("1000/h", Loss::Local)).start();
     assert!(node.check("warm").is_exact());
     send_largest_valid(&node);
     let before = node.peak();
@@ -71,6 +82,11 @@ pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> S
         assert!(is_expected, "{}: {status:?}", request.name);
         (max_sent, replies) = (max_sent.max(sent), replies + usize::from(status.is_some()));
     }
+    for (name, front_end, begin, more) in endless_of_others() {
+        let sent = send_raw(node.address_of(front_end), &begin, &more);
+        assert!(sent < MAX_SENT, "{name}: {sent} bytes were accepted");
+        max_sent = max_sent.max(sent);
+    }
     let deep = assert_deep_refused(&mut node.client());
     // The kernel counts pages with a delay, so the reported peak may shrink.
     let growth = node.peak().saturating_sub(before);
@@ -81,11 +97,15 @@ pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> S
         2,
         "the node still serves, and nothing was debited"
     );
+    for front_end in FrontEnd::OTHERS {
+        assert!(node.check_over(front_end, &Query::of("c")).is_allowed(), "{}", front_end.name());
+    }
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{} endless requests closed after at most {} MiB, {replies} with a status; {deep} deeply nested ones refused; \
+        "{} endless requests over HTTP and {} over RESP and gRPC closed after at most {} MiB, {replies} with a status; {deep} deeply nested ones refused; \
          {} KiB more memory than the largest valid requests",
         all.len(),
+        endless_of_others().len(),
         max_sent >> 20,
         growth >> 10
     )
@@ -95,6 +115,12 @@ pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> S
 /// baseline.
 fn send_largest_valid(node: &Node) {
     let largest = [("/explain", 64 << 10), (BATCH, 1 << 20), ("/release", 2 << 20)];
+    let (mut resp, mut grpc, value) = (node.resp(), node.grpc(), "x".repeat(60_000));
+    for _ in 0..REPETITIONS {
+        assert_eq!(resp.call(&["ECHO", &value]).text(), value);
+        let reply = grpc.check(DOMAIN, &[("client", &value)]);
+        assert!(matches!(reply, Ok(GrpcReply::Decided { .. })), "{reply:?}");
+    }
     for (path, length) in largest.repeat(REPETITIONS) {
         let spaces = " ".repeat(length);
         let chunks = format!("transfer-encoding: chunked\r\n\r\n{length:x}\r\n{spaces}\r\n0\r\n");
@@ -104,6 +130,55 @@ fn send_largest_valid(node: &Node) {
         let chunked = client.receive().expect("the node responds");
         assert_eq!([declared.status, chunked.status], [400; 2], "{path}: {}", chunked.body);
     }
+}
+
+/// Endless commands and messages: name, front end, begin, and the bytes that are repeated.
+fn endless_of_others() -> Vec<(&'static str, FrontEnd, Vec<u8>, Vec<u8>)> {
+    let resp = |name, begin: &str, more: &str| {
+        let begin = format!("AUTH {CHECK_TOKEN}\r\n{begin}").into_bytes();
+        (name, FrontEnd::Resp, begin, more.repeat(CHUNK_SIZE / more.len()).into_bytes())
+    };
+    let before_login = |name, begin: &str| {
+        (name, FrontEnd::Resp, begin.as_bytes().to_vec(), vec![b'x'; CHUNK_SIZE])
+    };
+    let mut headers = call_headers();
+    headers.push(("authorization".to_owned(), format!("Bearer {CHECK_TOKEN}").into()));
+    let head = [hello(), frame(HEADERS, END_HEADERS, 1, &block(&headers))].concat();
+    let data = frame(DATA, 0, 1, &[0; 16_000]).repeat(CHUNK_SIZE / 16_000);
+    let with = |prefix: [u8; 5]| [&head[..], &frame(DATA, 0, 1, &prefix)].concat();
+    vec![
+        resp("a long argument", "*3\r\n$14\r\nTOLLGATE.CHECK\r\n$1073741824\r\n", "x"),
+        resp("an inline command", "PING ", "x"),
+        resp("inline arguments", "PING", " x"),
+        resp("many arguments", "*1073741824\r\n", "$1\r\nx\r\n"),
+        resp("nested arrays", "", "*1\r\n"),
+        resp("a length", "*", "1"),
+        before_login("a long argument before AUTH", "*2\r\n$4\r\nAUTH\r\n$1073741824\r\n"),
+        before_login("an inline command before AUTH", "AUTH "),
+        ("a long message", FrontEnd::Grpc, with([0, 255, 255, 255, 255]), data.clone()),
+        ("many messages", FrontEnd::Grpc, with([0, 0, 0, 0, 0]), data),
+    ]
+}
+
+/// Sends until the node closes the connection. Returns the number of bytes sent.
+fn send_raw(address: SocketAddr, begin: &[u8], more: &[u8]) -> usize {
+    let mut stream = TcpStream::connect(address).expect("the node accepts connections");
+    stream.set_write_timeout(Some(MAX_WAIT)).expect("the time-out is not zero");
+    let (mut sent, mut bytes) = (0, begin);
+    while sent < GIGABYTE {
+        match stream.write(bytes) {
+            Ok(written) if written < bytes.len() => {
+                (sent, bytes) = (sent + written, &bytes[written..]);
+            }
+            Ok(written) => (sent, bytes) = (sent + written, more),
+            Err(error) => {
+                let is_stalled = error.kind() == ErrorKind::WouldBlock;
+                assert!(!is_stalled, "the node neither reads nor closes the connection");
+                break;
+            }
+        }
+    }
+    sent
 }
 
 /// Sends until the node closes the connection. Returns the bytes sent, and the status if there is a response.

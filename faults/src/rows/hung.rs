@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::Server;
 
-use super::common::{T, assert_exact, check_recovery, check_slowest};
+use super::common::{T, assert_exact, check_others, check_recovery, check_slowest};
 use crate::client::key;
+use crate::front_end::{FrontEnd, Query};
 use crate::load::Load;
 use crate::node::Node;
-use crate::policy::{Loss, per_client};
+use crate::policy::{Loss, per_client_everywhere};
 use crate::redis;
+use crate::side_load::{self, Tallies};
 use crate::stage::Stage;
 use crate::table::format_time;
 use crate::tally::Tally;
@@ -37,8 +39,9 @@ pub(super) fn hung_redis_delays_for_one_timeout(stage: &Stage) -> String {
     let server = redis::start();
     let node = stage
         .node()
+        .all_front_ends()
         .redis(&redis::url(&server))
-        .policy(&per_client(LARGE_LIMIT, Loss::Local))
+        .policy(&per_client_everywhere(LARGE_LIMIT, Loss::Local))
         .start();
     let seconds = stage.scale().pick(5, 60);
     let (begin, end) = (&|| server.hang(), &|| server.resume());
@@ -49,15 +52,16 @@ pub(super) fn black_hole_delays_for_one_timeout(stage: &Stage) -> String {
     let seconds = stage.scale().pick(3, 30);
     let server = redis::builder().arg("--tcp-backlog").arg("1").start();
     let proxy = Proxy::start(server.port());
-    let policy = per_client(LARGE_LIMIT, Loss::Local);
-    let node = stage.node().redis(&redis::through(&proxy)).policy(&policy).start();
+    let policy = per_client_everywhere(LARGE_LIMIT, Loss::Local);
+    let node = stage.node().all_front_ends().redis(&redis::through(&proxy)).policy(&policy).start();
     let (begin, end) = (&|| proxy.set(Fault::Blackhole), &|| proxy.set(Fault::Pass));
     let without_replies =
         run_outage(stage, &node, &Outage { per_second: 500, seconds, begin, end });
     drop(node);
 
     // Like a link that is down: connects time out too.
-    let node = stage.node().redis(&redis::url(&server)).policy(&policy).start();
+    let setup = stage.node().all_front_ends().redis(&redis::url(&server));
+    let node = setup.policy(&policy).start();
     let held = std::cell::RefCell::new(Vec::new());
     let begin = &|| {
         server.hang();
@@ -86,16 +90,20 @@ fn run_outage(stage: &Stage, node: &Node, outage: &Outage<'_>) -> String {
     let load = Load::open(vec![node.address()], outage.per_second)
         .body(|number| key(&format!("c{}", number % CLIENTS)));
     let (mut begun, mut ended, mut back) = (Instant::now(), Instant::now(), Duration::ZERO);
-    let tally = load.during(|| {
-        wait_for(Duration::from_secs(2));
-        begun = Instant::now();
-        (outage.begin)();
-        wait_for(Duration::from_secs(outage.seconds));
-        ended = Instant::now();
-        (outage.end)();
-        back = node.wait_exact();
+    let query = |number| Query::of(format!("c{}", number % CLIENTS));
+    let (tally, others) = side_load::during(node, query, || {
+        load.during(|| {
+            wait_for(Duration::from_secs(2));
+            begun = Instant::now();
+            (outage.begin)();
+            wait_for(Duration::from_secs(outage.seconds));
+            ended = Instant::now();
+            (outage.end)();
+            back = node.wait_exact();
+        })
     });
     tally.assert_answered(stage);
+    assert_others_degraded(node, &tally, &others, (begun + BREAKER_OPEN_AFTER, ended));
     assert_exact(stage, &[node.address()]);
     let during = tally.between(begun, ended);
     let open = during.between(begun + BREAKER_OPEN_AFTER, ended);
@@ -103,14 +111,30 @@ fn run_outage(stage: &Stage, node: &Node, outage: &Outage<'_>) -> String {
     check_delays(stage, &during, &open, outage);
     assert_few_store_calls(stage, node, &tally, &during);
     format!(
-        "{} answers, {} slow, slowest {}, p99 {} then {}; {}",
+        "{} answers ({}), {} slow, slowest {}, p99 {} then {}; {}",
         during.count(),
+        check_others(stage, &others, T),
         during.slower_than(SLOW),
         format_time(during.slowest()),
         format_time(tally.between(begun - Duration::from_secs(1), begun).per_mille(990)),
         format_time(open.per_mille(990)),
         check_recovery(stage, back)
     )
+}
+
+/// Asserts that the node decided the requests of all front ends itself while Redis was lost: only responses over HTTP say so,
+/// but the metric counts all.
+fn assert_others_degraded(
+    node: &Node,
+    tally: &Tally,
+    others: &Tallies,
+    (begin, end): (Instant, Instant),
+) {
+    let in_outage = |(_, tally): &(FrontEnd, Tally)| tally.within(begin, end).count();
+    let expected = tally.degraded() + others.iter().map(in_outage).sum::<usize>();
+    let counted = node.metric("tollgate_degraded_decisions_total{by=\"local\"}");
+    let expected = f64::from(u32::try_from(expected).expect("a number"));
+    assert!(counted >= expected, "{counted} degraded decisions counted, at least {expected} made");
 }
 
 /// Asserts that every response that was sent during the outage is degraded.

@@ -7,11 +7,13 @@ use tollgate_testkit::wait::eventually;
 use super::common::{assert_exact, check_recovery};
 use crate::client::{key, on_path};
 use crate::fleet::Fleet;
+use crate::front_end::{FrontEnd, Query};
 use crate::load::Load;
 use crate::node::Node;
 use crate::policy::{Loss, per_client, rule_per_loss};
 use crate::redis;
 use crate::scale::Scale;
+use crate::side_load::{self, Tallies};
 use crate::stage::Stage;
 use crate::tally::Tally;
 use crate::waiting::wait_for;
@@ -29,14 +31,22 @@ fn path(number: u64) -> &'static str {
 
 pub(super) fn fleet_keeps_its_limit_without_redis(stage: &Stage) -> String {
     let server = redis::start();
-    let setup = stage.node().redis(&redis::url(&server)).policy(&rule_per_loss("90/min"));
+    let setup = stage.node().all_front_ends().redis(&redis::url(&server));
+    let setup = setup.policy(&rule_per_loss("90/min"));
     let fleet = setup.start_fleet(NODES);
     fleet.wait_until_counted();
     server.kill();
     let load = Load::open(fleet.addresses(), 150).body(|number| on_path("k", path(number)));
-    let tally = load.during(|| wait_for(stage.scale().pick(4, 130) * Duration::from_secs(1)));
+    let query = |number: u64| {
+        let path = PATHS[usize::try_from(number).expect("a number") % PATHS.len()];
+        Query::on("side", path)
+    };
+    let (tally, others) = side_load::during(&fleet[0], query, || {
+        load.during(|| wait_for(stage.scale().pick(4, 130) * Duration::from_secs(1)))
+    });
     let admitted = assert_policies(&tally);
-    assert_reported(&fleet, &tally);
+    assert_policies_of_others(&others);
+    assert_reported(&fleet, &tally, &others);
     server.restart();
     let back = fleet.iter().map(Node::wait_exact).sum();
     // Redis has the debits of the last minute only, and a minute admits at most the limit.
@@ -48,9 +58,10 @@ pub(super) fn fleet_keeps_its_limit_without_redis(stage: &Stage) -> String {
     assert_eq!((next.is_exact(), next.is_allowed()), (true, has_room), "{}", next.body);
     let few = assert_few_are_debited(stage);
     format!(
-        "{} answers, 5xx only with `deny`; {admitted} admitted by shares of {SHARE}, {spent} debited afterwards, \
+        "{} answers (also {}), 5xx only with `deny`; {admitted} admitted by shares of {SHARE}, {spent} debited afterwards, \
          and {few} of {few} with too few failures to open the breaker; {}",
         tally.count(),
+        side_load::counts(&others),
         check_recovery(stage, back)
     )
 }
@@ -99,8 +110,28 @@ fn assert_policies(tally: &Tally) -> usize {
     local.admitted()
 }
 
+/// Asserts the behaviour of each `on_store_loss` over RESP, gRPC and forward auth, on one node. RESP and forward auth share
+/// counters; gRPC requests have their own rules.
+fn assert_policies_of_others(others: &Tallies) {
+    let results = |front_ends: &[FrontEnd], path: usize| {
+        let wanted = others.iter().filter(|(front_end, _)| front_ends.contains(front_end));
+        let all = wanted.flat_map(|(_, tally)| tally.results()).copied();
+        Tally::new(all.filter(|one| one.number % PATHS.len() as u64 == path as u64).collect())
+    };
+    for front_ends in [&[FrontEnd::Resp, FrontEnd::Auth][..], &[FrontEnd::Grpc]] {
+        let [local, allow, deny] = [0, 1, 2].map(|path| results(front_ends, path));
+        [&local, &allow].into_iter().for_each(Tally::assert_none_failed);
+        local.assert_rate(0, SHARE, WINDOW);
+        assert!(local.admitted() > 0, "{front_ends:?} admitted nothing");
+        assert_eq!(allow.admitted(), allow.count(), "{front_ends:?}: all requests are allowed");
+        // Every response is the error of a lost store.
+        assert_eq!((deny.admitted(), deny.failed()), (0, deny.count()), "{front_ends:?}");
+        assert_eq!(deny.shed(), 0, "{front_ends:?}");
+    }
+}
+
 /// Asserts the fields of one degraded response, and the metrics.
-fn assert_reported(fleet: &Fleet, tally: &Tally) {
+fn assert_reported(fleet: &Fleet, tally: &Tally, others: &Tallies) {
     let node = &fleet[0];
     let local = node.post("/check", on_path("k", "/local")).json();
     assert_eq!((&local["source"], &local["degraded"]), (&"local".into(), &true.into()));
@@ -116,7 +147,9 @@ fn assert_reported(fleet: &Fleet, tally: &Tally) {
         fleet.iter().map(|node| node.metric(&series)).sum()
     };
     let all: f64 = ["local", "allow", "deny"].map(counted).iter().sum();
-    let received = f64::from(u32::try_from(tally.degraded() + 2).expect("a number"));
+    let of_others: usize = others.iter().map(|(_, tally)| tally.count()).sum();
+    let received = tally.degraded() + of_others + 2;
+    let received = f64::from(u32::try_from(received).expect("a number"));
     assert!((all - received).abs() < 0.5, "{all} counted, {received} received");
     let warning = node.warning();
     assert!(warning.as_deref().is_some_and(|text| text.contains("Redis")), "{warning:?}");
@@ -138,7 +171,9 @@ pub(super) fn empty_redis_admits_at_most_one_more_limit(stage: &Stage) -> String
     });
     let after = load.send(100);
     [&before, &during, &after].into_iter().for_each(|tally| tally.assert_answered(stage));
+    assert!(during.degraded() > 0, "every decision during the outage was made by Redis");
     let extra = during.admitted() + after.admitted();
+    assert!(extra > 0, "Redis restarted with its data");
     assert!(extra <= LIMIT, "{extra} admitted after the restart, with a limit of {LIMIT}");
     assert_exact(stage, &[node.address()]);
     let outage = if stage.scale() == Scale::Full { "five seconds" } else { "one second" };

@@ -3,6 +3,8 @@
 use std::fs;
 
 use crate::endpoints::assert_refused;
+use crate::front_end::DOMAIN;
+use crate::grpc::{GrpcReply, request};
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -25,6 +27,14 @@ const TOO_LARGE: &str = "9007199254740992";
 
 /// The largest accepted number.
 const MAX_NUMBER: &str = "9007199254740991";
+
+const LIMIT: i64 = 100;
+
+const POLICY: &str = "version: 1
+defaults: { limit: 100/min }
+rules:
+  - { name: grpc, match: { facts: { domain: faults } }, per: [\"entry:client\"], limits: [100/min] }
+";
 
 /// Numeric fields of a query: the JSON before and after the number, and the field name.
 const FIELDS: [(&str, &str, &str); 5] = [
@@ -66,8 +76,9 @@ const RULE_LINES: [(&str, &str, &str); 6] = [
 ];
 
 pub(super) fn invalid_numbers_are_refused_naming_the_field(stage: &Stage) -> String {
-    let node = stage.node().start();
+    let node = stage.node().all_front_ends().policy(POLICY).start();
     let requests = assert_requests_refused(&node);
+    let others = assert_resp_refused(&node) + assert_grpc_refused(&node);
     // Each number costs a start per setting, so the quick form uses only some.
     let numbers = stage.scale().pick(&INVALID_NUMBERS[4..8], &INVALID_NUMBERS[..]);
     let mut starts = 0;
@@ -77,7 +88,7 @@ pub(super) fn invalid_numbers_are_refused_naming_the_field(stage: &Stage) -> Str
     let documented = include_str!("../../../docs/POLICY.md");
     assert!(documented.contains("2^53 − 1"), "the largest number is documented");
     format!(
-        "{requests} requests refused on five endpoints, naming the field; {starts} starts refused, naming the setting \
+        "{requests} requests refused on five endpoints, naming the field, and {others} over RESP and gRPC; {starts} starts refused, naming the setting \
          or line, exit code 2; {MAX_NUMBER} (2^53 - 1) is the largest accepted number"
     )
 }
@@ -109,6 +120,55 @@ fn assert_requests_refused(node: &Node) -> usize {
     let peeked = node.count(r#"{"key":"k"}"#);
     assert_eq!(peeked, Some(0), "nothing was debited");
     count
+}
+
+/// Asserts that RESP refuses each number as an amount, a limit and a period. Returns the number of commands.
+fn assert_resp_refused(node: &Node) -> usize {
+    let mut resp = node.resp();
+    let mut count = 0;
+    for number in INVALID_NUMBERS.into_iter().chain([TOO_LARGE]) {
+        for amount in [number.to_owned(), format!("requests={number}")] {
+            let reply = resp.call(&["TOLLGATE.CHECK", "client=k", "COST", &amount]);
+            let text = reply.error();
+            assert!(text.starts_with("ERR ") && text.contains("cost"), "{amount}: {text}");
+            count += 1;
+        }
+        for place in 0..4 {
+            let mut words = ["CL.THROTTLE", "k", "1", "1", "1", "1"];
+            words[place + 2] = number;
+            let reply = resp.call(&words);
+            assert!(reply.error().starts_with("Cell error: "), "{words:?}: {reply:?}");
+            words[0] = "THROTTLE";
+            let reply = resp.call(&words);
+            assert!(reply.error().starts_with("Cell error: "), "{words:?}: {reply:?}");
+            count += 2;
+        }
+    }
+    let reply = resp.call(&["TOLLGATE.CHECK", "client=k", "COST", MAX_NUMBER]);
+    assert_eq!((reply.array()[0].int(), reply.array()[3].int()), (0, -1), "never: {reply:?}");
+    let peeked = resp.call(&["TOLLGATE.PEEK", "client=k"]);
+    assert_eq!(peeked.array()[2].int(), LIMIT, "nothing was debited");
+    count
+}
+
+/// Asserts that no number of hits above the largest number is admitted. Returns the number of calls.
+fn assert_grpc_refused(node: &Node) -> usize {
+    let mut grpc = node.grpc();
+    let mut send = |hits| grpc.call(&request(DOMAIN, &[(b"client", b"k")], Some(hits)));
+    let all = [1 << 53, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+    for hits in all {
+        let reply = send(hits).expect("the node responds");
+        let is_refused = matches!(
+            reply,
+            // INVALID_ARGUMENT.
+            GrpcReply::Status { code: 3, .. } | GrpcReply::Decided { is_over: true, .. }
+        );
+        assert!(is_refused, "{hits}: {reply:?}");
+    }
+    let remaining = u64::try_from(LIMIT).expect("a small number");
+    let peeked = send(0).expect("the node responds");
+    assert_eq!(peeked, GrpcReply::Decided { is_over: false, remaining }, "nothing was debited");
+    all.len()
 }
 
 /// Asserts that the node does not start with a number in the variable of a flag, in a settings file or in another variable. Returns the

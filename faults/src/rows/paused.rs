@@ -37,6 +37,8 @@ pub(super) fn suspended_node_admits_at_most_one_burst(stage: &Stage) -> String {
     });
     let after = send(2 * BURST);
     let took = resumed.elapsed();
+    let slowest = waited.slowest();
+    assert!(slowest >= suspension / 2, "the node was not suspended: {slowest:?}");
     [&first, &waited, &after].into_iter().for_each(|tally| tally.assert_answered(stage));
     let admitted = |is_degraded: bool| {
         let matches =

@@ -6,13 +6,16 @@ use std::path::Path;
 use tollgate_testkit::wait::eventually;
 
 use crate::client::on_path;
+use crate::front_end::{FrontEnd, Query};
 use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
 
 const NAME: &str = "rules.yaml";
 const VALID: &str = "version: 1
+facts: { client: [{ header: x-client }] }
 rules:
+  - { name: grpc, match: { facts: { domain: faults } }, per: [\"entry:client\"], limits: [1000/h] }
   - { name: api, per: [client], limits: [{ rate: 1000/h, name: hourly }] }
 ";
 const RELOAD_ERRORS: &str = r#"tollgate_policy_reloads_total{result="error"}"#;
@@ -57,7 +60,7 @@ rules:
 pub(super) fn invalid_policy_file_changes_nothing(stage: &Stage) -> String {
     let server = redis::start();
     let path = stage.scratch().write(NAME, VALID);
-    let setup = stage.node().redis(&redis::url(&server)).policy_file(&path);
+    let setup = stage.node().all_front_ends().redis(&redis::url(&server)).policy_file(&path);
     let node = setup.patient().start();
     let version = node.status()["policy"]["version"].clone();
     let all = invalid_files();
@@ -70,6 +73,7 @@ pub(super) fn invalid_policy_file_changes_nothing(stage: &Stage) -> String {
         let json = reply.json();
         assert!(reply.is_exact() && reply.is_allowed(), "{}: {json}", file.0);
         assert_eq!((&json["rule"], &json["count"]), (&"api".into(), &number.into()), "{}", file.0);
+        assert_others_count(&node, u64::from(number), file.0);
         stage.scratch().write(NAME, VALID);
         eventually("the valid file is loaded again", || node.status()["policy"]["error"].is_null());
     }
@@ -81,9 +85,19 @@ pub(super) fn invalid_policy_file_changes_nothing(stage: &Stage) -> String {
     );
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{} kinds: the old policy stays active, usage is kept, each error is counted and names its place",
+        "{} kinds: the old policy stays active on all front ends, usage is kept, each error is counted and names its place",
         all.len()
     )
+}
+
+/// Asserts that the other front ends still decide by the old policy, with the old usage.
+fn assert_others_count(node: &Node, count: u64, kind: &str) {
+    for front_end in FrontEnd::OTHERS {
+        let query = Query::of(format!("over {}", front_end.name()));
+        let answer = node.check_over(front_end, &query);
+        let seen = (answer.is_allowed(), answer.remaining);
+        assert_eq!(seen, (true, Some(1000 - count)), "{kind}, {}", front_end.name());
+    }
 }
 
 fn write_invalid(stage: &Stage, path: &Path, (_, bytes, _): &InvalidFile) {

@@ -103,6 +103,7 @@ pub(super) fn lagging_replica_loses_what_it_did_not_receive(stage: &Stage) -> St
     });
     let total = before + lost + during.admitted();
     assert!(total <= LIMIT + lost, "{total} admitted, {lost} in the lag");
+    assert!(total > LIMIT, "the new primary has all that the old one had: {total} admitted");
     assert_exact(stage, &[node.address()]);
     format!(
         "{before} replicated, {lost} in the lag, {} after: {total} ≤ {LIMIT} + {lost}; {} denied during the \

@@ -11,9 +11,10 @@ use tollgate_testkit::server::{Server, free_port};
 use tollgate_testkit::wait::pause;
 
 use crate::client::{Client, Reply, key};
+use crate::front_end::{Connection, FrontEnd, Query};
 use crate::load::StopOnDrop;
 use crate::node::Node;
-use crate::policy::{Loss, per_client};
+use crate::policy::{Loss, per_client_everywhere};
 use crate::redis;
 use crate::stage::Stage;
 
@@ -29,17 +30,22 @@ fn drain_time(stage: &Stage) -> Duration {
 pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
     let (rounds, min_responses) = stage.scale().pick((1, 1_000), (10, 1_000_000));
     let server = redis::start();
-    let start = |address: SocketAddr| start(stage, &server, address);
-    let addresses = [(); NODES].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
-    let mut nodes: Vec<Node> = addresses.into_iter().map(start).collect();
+    let free = || SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let listeners = [(); NODES].map(|()| Listeners { http: free(), resp: free(), grpc: free() });
+    let start = |node: usize| start(stage, &server, &listeners[node]);
+    let mut nodes: Vec<Node> = (0..NODES).map(start).collect();
+    let addresses = listeners.each_ref().map(|listeners| listeners.http);
     let (is_over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let avoid_for = drain_time(stage) * 3 / 2;
-    let callers = thread::scope(|scope| {
+    let (callers, others) = thread::scope(|scope| {
         let over = StopOnDrop(&is_over);
+        let call = |front_end| OtherCaller::new(front_end, &listeners).call_until(&is_over);
+        let others = OTHERS.map(|front_end| scope.spawn(move || call(front_end)));
         let call = || Caller::new(&addresses, avoid_for).call_until(&is_over, &answered);
         let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(call)).collect();
         for round in 1..=rounds {
-            nodes = take(&mut nodes).into_iter().map(|node| replace(node, start)).collect();
+            let replaced = take(&mut nodes).into_iter().enumerate();
+            nodes = replaced.map(|(number, node)| replace(node, || start(number))).collect();
             while answered.load(Ordering::Relaxed) < min_responses * round / rounds {
                 pause();
             }
@@ -47,7 +53,8 @@ pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
         drop(over);
         let joined =
             callers.into_iter().map(|caller| caller.join().expect("a caller does not panic"));
-        joined.collect::<Vec<Caller<'_>>>()
+        let joined = joined.collect::<Vec<Caller<'_>>>();
+        (joined, others.map(|caller| caller.join().expect("a caller does not panic")))
     });
     let lost: Vec<&String> = callers.iter().flat_map(|caller| &caller.lost).collect();
     let (answered, closed, refused) = callers.iter().fold((0, 0, 0), |sum, caller| {
@@ -56,28 +63,102 @@ pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
     assert!(lost.is_empty(), "of {answered} responses {} were lost: {lost:?}", lost.len());
     assert!(closed > 0, "no connection was closed, so nothing is proven");
     assert_eq!(nodes[0].count(&key("k")), Some(answered), "each request counts once");
+    let others = others.map(|caller| caller.assert_counted_once(&nodes[0])).join(", ");
     format!(
         "{} replaced, {answered} answers, 0 lost, each counted once; {closed} with Connection: close, {refused} \
-         connects refused",
+         connects refused; {others}",
         rounds * NODES as u64
     )
 }
 
-fn start(stage: &Stage, server: &Server, address: SocketAddr) -> Node {
-    let setup = stage.node().redis(&redis::url(server)).with("http", address.to_string());
+/// The front ends besides HTTP. Forward auth is HTTP.
+const OTHERS: [FrontEnd; 2] = [FrontEnd::Resp, FrontEnd::Grpc];
+
+const LIMIT: u64 = 1_000_000_000;
+
+/// The addresses of a node, also after it is replaced.
+struct Listeners {
+    http: SocketAddr,
+    resp: SocketAddr,
+    grpc: SocketAddr,
+}
+
+fn start(stage: &Stage, server: &Server, listeners: &Listeners) -> Node {
+    let setup = stage.node().redis(&redis::url(server)).with("http", listeners.http.to_string());
+    let setup = setup.with("resp", listeners.resp.to_string());
     let setup = setup
-        .policy(&per_client("1000000000/h", Loss::Local))
+        .with("grpc", listeners.grpc.to_string())
+        .policy(&per_client_everywhere(&format!("{LIMIT}/h"), Loss::Local))
         .with("drain-ms", drain_time(stage).as_millis().to_string());
     setup.patient().start()
 }
 
 /// Stops a node with SIGTERM, and starts another on its address.
-fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
-    let address = node.address();
+fn replace(node: Node, start: impl Fn() -> Node) -> Node {
     let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("aborting") && !log.contains("panicked"), "{log}");
-    start(address)
+    start()
+}
+
+/// Sends over RESP or gRPC to the nodes in turn, over persistent connections. A node that stops closes them between two requests,
+/// so a request without a response had no effect, and is sent again.
+struct OtherCaller {
+    front_end: FrontEnd,
+    nodes: Vec<SocketAddr>,
+    open: Vec<Option<Connection>>,
+    answered: u64,
+    closed: u64,
+}
+
+impl OtherCaller {
+    fn new(front_end: FrontEnd, listeners: &[Listeners]) -> Self {
+        let address = |listeners: &Listeners| match front_end {
+            FrontEnd::Resp => listeners.resp,
+            _ => listeners.grpc,
+        };
+        let nodes: Vec<SocketAddr> = listeners.iter().map(address).collect();
+        let open = nodes.iter().map(|_| None).collect();
+        Self { front_end, nodes, open, answered: 0, closed: 0 }
+    }
+
+    fn query(&self) -> Query {
+        Query::of(format!("over {}", self.front_end.name()))
+    }
+
+    fn call_until(mut self, is_over: &AtomicBool) -> Self {
+        let query = self.query();
+        for node in (0..self.nodes.len()).cycle() {
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+            let open = self.open[node]
+                .take()
+                .map_or_else(|| Connection::open(self.front_end, self.nodes[node]), Ok);
+            let Ok(mut connection) = open else {
+                pause();
+                continue;
+            };
+            match connection.check(&query) {
+                Ok(answer) => {
+                    assert!(answer.is_allowed(), "{answer:?}");
+                    self.answered += 1;
+                    self.open[node] = Some(connection);
+                }
+                Err(_) => self.closed += 1,
+            }
+        }
+        self
+    }
+
+    /// Asserts that each response was counted, and no request without one. Describes the calls.
+    fn assert_counted_once(self, node: &Node) -> String {
+        let (name, answered, closed) = (self.front_end.name(), self.answered, self.closed);
+        assert!(closed > 0, "no connection was closed over {name}, so nothing is proven");
+        let last = node.check_over(self.front_end, &self.query());
+        assert_eq!(last.remaining, Some(LIMIT - answered - 1), "{name}: {answered} answers");
+        format!("{name}: {answered} answers, {closed} requests sent again, each counted once")
+    }
 }
 
 /// Sends to the nodes in turn over persistent connections. After `Connection: close` it avoids the node while it

@@ -6,8 +6,11 @@ use tollgate_testkit::server::Server;
 
 use super::common::{assert_exact, assert_never_degraded};
 use crate::client::inline;
+use crate::front_end::Query;
 use crate::load::Load;
+use crate::policy::{Loss, per_client_everywhere};
 use crate::redis;
+use crate::side_load;
 use crate::stage::Stage;
 use crate::waiting::wait_until;
 
@@ -18,18 +21,34 @@ pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
     let duration = Duration::from_secs(stage.scale().pick(4, 30));
     let seen = ["script", "function"].map(|scripting| {
         let server = redis::start();
-        let setup = stage.node().redis(&redis::url(&server)).with("scripting", scripting);
-        let node = setup.patient().start();
+        let setup = stage.node().all_front_ends().redis(&redis::url(&server));
+        let setup = setup.policy(&per_client_everywhere("1000000/h", Loss::Local));
+        let node = setup.with("scripting", scripting).patient().start();
         let mut flushes = 0;
         let load = Load::closed(vec![node.address()], 4)
             .body(|number| inline(&format!("c{}", number % 50), 1, "fixed_window", 1_000_000));
-        let tally = load.during(|| flushes = flush(&server, duration));
+        let (tally, others) = side_load::during(
+            &node,
+            |_| Query::of("side"),
+            || load.during(|| flushes = flush(&server, duration)),
+        );
+        for (front_end, tally) in &others {
+            assert_eq!(tally.admitted(), tally.count(), "{scripting}, {}", front_end.name());
+        }
         tally.assert_answered(stage);
         assert_eq!(tally.degraded(), 0, "{scripting}: no decision is degraded");
         assert_eq!(tally.admitted(), tally.count(), "{scripting}");
         assert_never_degraded(&node);
+        let loads =
+            ["script|load", "eval", "function|load"].map(|name| redis::calls(&server, name));
+        let loads: u64 = loads.iter().sum();
+        assert!(loads > 2, "the node loaded its scripts {loads} times");
         assert_exact(stage, &[node.address()]);
-        format!("{scripting}: {flushes} flushes, {} answers", tally.count())
+        let others = side_load::counts(&others);
+        format!(
+            "{scripting}: {flushes} flushes, {loads} loads, {} answers (also {others})",
+            tally.count()
+        )
     });
     format!("{}; no error, none degraded", seen.join("; "))
 }

@@ -26,7 +26,7 @@ const PER_SECOND: u32 = 200;
 
 pub(super) fn slow_clients_are_closed_and_delay_no_other(stage: &Stage) -> String {
     let policy = "version: 1\ndefaults: { limit: 1000000000/h, algorithm: fixed_window }\n";
-    let node = stage.node().policy(policy).start();
+    let node = stage.node().all_front_ends().policy(policy).start();
     let before = node.files();
     let load = Load::open(vec![node.address()], PER_SECOND);
     let alone = load.during(|| wait_for(MEASURED_TIME));
@@ -47,17 +47,21 @@ pub(super) fn slow_clients_are_closed_and_delay_no_other(stage: &Stage) -> Strin
     stage.check_time(split < TIMEOUT_SLACK, || {
         format!("a body sent after its headers: response after {split:?}")
     });
-    let times = [Kind::Head, Kind::Body, Kind::Response]
+    let times = [Kind::Head, Kind::Body, Kind::Response, Kind::Command, Kind::Replies, Kind::Call]
         .map(|kind| format_time(assert_closed(stage, &slow, kind)));
     drop(slow);
     eventually("all descriptors are released", || node.files() == before);
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "slow headers closed after {}, bodies {}, unread responses {}; meanwhile {} answers, p99 {} ({} without, {:.2} \
+        "slow headers closed after {}, bodies {}, unread responses {}, RESP commands {}, unread replies {}, gRPC calls ended \
+         after {}; meanwhile {} answers, p99 {} ({} without, {:.2} \
          times), a body sent after its headers {}",
         times[0],
         times[1],
         times[2],
+        times[3],
+        times[4],
+        times[5],
         tally.count(),
         format_time(loaded),
         format_time(alone),
@@ -71,6 +75,9 @@ fn open_all(node: &Node, count: usize) -> Vec<SlowClient> {
     let mut all = SlowClient::open(node, Kind::Head, count * 2 / 5);
     all.extend(SlowClient::open(node, Kind::Body, count * 2 / 5));
     all.extend(SlowClient::open(node, Kind::Response, count / 5));
+    all.extend(SlowClient::open(node, Kind::Command, count / 5));
+    all.extend(SlowClient::open(node, Kind::Replies, count / 50));
+    all.extend(SlowClient::open(node, Kind::Call, count / 5));
     all
 }
 

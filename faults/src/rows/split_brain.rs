@@ -70,6 +70,7 @@ pub(super) fn each_side_admits_at_most_one_limit(stage: &Stage) -> String {
     let [by_first, by_second] = [&first, &second].map(|node| admitted(node, 100));
     for side in [by_first, by_second] {
         assert!(before + side <= LIMIT, "one side admitted {before} and {side}");
+        assert!(side > 0, "one side admitted nothing");
     }
     // The network heals: the old primary becomes a replica of the new one and gets its counters.
     sides.link.set(Fault::Pass);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::common::on_both_stores;
 use crate::endpoints::assert_refused;
+use crate::front_end::{FrontEnd, Outcome, Query};
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -19,8 +20,10 @@ const ALGORITHMS: [&str; 4] = ["token_bucket", "sliding_window", "sliding_counte
 
 /// A policy with the longest window.
 const LONGEST: &str = "version: 1
+facts: { client: [{ header: x-client }] }
 rules:
   - { name: century, match: { path: /century }, limits: [5/36525d] }
+  - { name: grpc, match: { facts: { domain: faults } }, per: [\"entry:client\"], limits: [5/36525d] }
 ";
 
 fn inline(algorithm: &str, window: u64) -> String {
@@ -42,6 +45,7 @@ pub(super) fn window_of_zero_is_refused_and_a_century_is_exact(stage: &Stage) ->
             node,
             &json!({ "facts": { "client": "c", "path": "/century" } }).to_string(),
         );
+        assert_others_exact(node);
         for ttl in [0, CENTURY_MS + 1] {
             let slots = json!([{ "algorithm": "concurrency", "limit": 1, "ttl_ms": ttl }]);
             let invalid = json!({ "key": "k", "limits": slots }).to_string();
@@ -55,7 +59,8 @@ pub(super) fn window_of_zero_is_refused_and_a_century_is_exact(stage: &Stage) ->
     }
     format!(
         "0 and {} ms are refused naming the field, in requests and policies; {CENTURY_MS} ms (100 years) admit {LIMIT} \
-         of {LIMIT} with {} algorithms in memory and on Redis, with exact retry times",
+         of {LIMIT} with {} algorithms in memory and on Redis, with exact retry times, also over \
+         RESP, gRPC and /auth",
         CENTURY_MS + 1,
         ALGORITHMS.len()
     )
@@ -86,4 +91,33 @@ fn assert_exact_century(node: &Node, body: &str) {
 
 fn read(reply: &Value, field: &str) -> u64 {
     reply[field].as_u64().unwrap_or_else(|| panic!("no {field}: {reply}"))
+}
+
+/// Asserts that the other front ends admit exactly the limit in the longest window, and that RESP refuses windows of 0 and
+/// longer ones.
+fn assert_others_exact(node: &Node) {
+    for front_end in FrontEnd::OTHERS {
+        let (name, mut connection) = (front_end.name(), node.connect(front_end));
+        let query = Query::on(format!("over {name}"), "/century");
+        let mut check = || connection.check(&query).expect("the node responds");
+        for count in 1..=LIMIT {
+            let answer = check();
+            let seen = (answer.is_allowed(), answer.remaining);
+            assert_eq!(seen, (true, Some(LIMIT - count)), "{name}");
+        }
+        assert_eq!(check().outcome, Outcome::Refused, "{name}");
+    }
+    let mut resp = node.resp();
+    let mut throttle =
+        |period: u64| resp.call(&["CL.THROTTLE", "a century", "4", "5", &period.to_string()]);
+    for period in [0, CENTURY_MS / 1000 + 1, 1 << 52] {
+        let reply = throttle(period);
+        assert!(reply.error().starts_with("Cell error: "), "{period}: {reply:?}");
+    }
+    for count in 1..=LIMIT {
+        let reply = throttle(CENTURY_MS / 1000);
+        let remaining = i64::try_from(LIMIT - count).expect("a small number");
+        assert_eq!((reply.array()[0].int(), reply.array()[2].int()), (0, remaining), "{reply:?}");
+    }
+    assert_eq!(throttle(CENTURY_MS / 1000).array()[0].int(), 1, "the limit is used up");
 }

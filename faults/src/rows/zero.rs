@@ -4,12 +4,15 @@ use serde_json::{Value, json};
 
 use super::common::on_both_stores;
 use crate::endpoints::send;
+use crate::front_end::{CLIENT_HEADER, FrontEnd, Outcome, Query};
 use crate::node::Node;
 use crate::stage::Stage;
 
 const POLICY: &str = "version: 1
 defaults: { limit: 100/h }
+facts: { client: [{ header: x-client }] }
 rules:
+  - { name: grpc, match: { facts: { domain: faults, \"entry:path\": /banned } }, per: [\"entry:client\"], limits: [0] }
   - { name: banned, match: { path: /banned/** }, limits: [0] }
   - { name: never, match: { path: /never }, limits: [0/min, 10/h] }
   - { name: bucket, match: { path: /bucket }, limits: [{ rate: 0/s, algorithm: token_bucket }] }
@@ -38,6 +41,9 @@ pub(super) fn limit_of_zero_admits_nothing(stage: &Stage) -> String {
                 assert_denied(node, &inline(algorithm, 1000));
             }
         }
+        for _ in 0..tries {
+            assert_others_denied(node);
+        }
         // Other requests are not affected.
         let reply = node.post("/check", json!({ "key": "c" }).to_string());
         assert!(reply.is_allowed() && reply.json()["count"] == 1, "{}", reply.body);
@@ -45,7 +51,8 @@ pub(super) fn limit_of_zero_admits_nothing(stage: &Stage) -> String {
     let reply = stage.node().policy(NO_SLOTS).fails_to_start();
     assert!(reply.contains("rules[0].limits[0].concurrency"), "{reply}");
     format!(
-        "{} paths and {} inline limits, {tries} times, in memory and on Redis: never allowed, no retry time",
+        "{} paths and {} inline limits, {tries} times, in memory and on Redis: never allowed, no retry time; also over \
+         RESP, gRPC and /auth",
         BLOCKED_PATHS.len(),
         ALGORITHMS.len()
     )
@@ -70,4 +77,18 @@ fn assert_denied(node: &Node, query: &Value) {
         assert_eq!(body["verdict"], "never", "{path} {query}: {body}");
         assert_eq!(body["retry_after_ms"], Value::Null, "{path} {query}: {body}");
     }
+}
+
+/// Asserts that the other front ends refuse, without a retry time.
+fn assert_others_denied(node: &Node) {
+    for front_end in FrontEnd::OTHERS {
+        let answer = node.check_over(front_end, &Query::on("c", "/banned"));
+        assert_eq!(answer.outcome, Outcome::Refused, "{}: {answer:?}", front_end.name());
+    }
+    let reply = node.resp().call(&["TOLLGATE.CHECK", "client=c", "path=/banned"]);
+    assert_eq!(reply.array()[3].int(), -1, "no retry time: {reply:?}");
+    let reply = node.auth(&[("x-forwarded-uri", b"/banned"), (CLIENT_HEADER, b"c")]);
+    assert_eq!((reply.status, reply.header("retry-after")), (429, None), "{}", reply.head);
+    let (status, shown) = node.auth_of_nginx(&Query::on("c", "/banned"));
+    assert_eq!((status, shown.as_deref()), (403, Some("429")), "/auth/nginx");
 }
