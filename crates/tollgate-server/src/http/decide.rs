@@ -11,9 +11,10 @@ use tollgate::{Outcome, Query, Refusal, Verb};
 use super::body::{MAX_BATCH_BODY, MAX_BODY, RequestBody, read};
 use super::delivery::undelivered;
 use super::reply::{Reply, json, json_bytes, problem, unavailable};
-use crate::api::{ExplainReply, Service, ensure_batch_size};
+use crate::api::{ExplainReply, MAX_BATCH, Service, ensure_batch_size};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
+use crate::wire::batch::Items;
 use crate::wire::decision::decision_json;
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::override_view::OverrideResponse;
@@ -102,7 +103,7 @@ pub(crate) struct Batch<'a> {
     /// Each item is a Query. Any other value yields a problem in its position.
     #[serde(borrow)]
     #[cfg_attr(test, schemars(with = "Vec<crate::reference_tests::names::BatchItem>", length(max = crate::api::MAX_BATCH)))]
-    requests: Vec<&'a RawValue>,
+    requests: Items<'a, MAX_BATCH>,
 }
 
 /// POST /check/batch: decides each item independently, in order. An item that is invalid or not decided yields a
@@ -113,8 +114,8 @@ where
 {
     let body = read(request, MAX_BATCH_BODY).await?;
     let batch: Batch<'_> = parse(&body)?;
-    ensure_batch_size(batch.requests.len())?;
-    let queries = batch.requests.into_iter().map(read_item).collect();
+    ensure_batch_size(batch.requests.count)?;
+    let queries = batch.requests.kept.into_iter().map(read_item).collect();
     let results = service.batch_undelivered(queries, item_json).await?;
     let (items, permits): (Vec<Vec<u8>>, Vec<_>) = results
         .into_iter()

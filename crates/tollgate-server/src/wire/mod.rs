@@ -1,5 +1,6 @@
 //! JSON encoding, independent of the transport: request bodies into queries, decisions into responses.
 
+pub(crate) mod batch;
 pub(crate) mod costs;
 pub(crate) mod decision;
 #[cfg(test)]

@@ -59,7 +59,8 @@ fn items_of_a_batch_that_is_too_long_are_not_parsed() {
         assert_eq!((reply.status, &reply.json()["field"]), (400, &"requests".into()));
     }
     let grown = resident_kib(&service).saturating_sub(before);
-    assert!(grown < 64 * 1024, "{grown} KiB more");
+    // Buffers of the bodies, on each thread. The results of all items would take 264 MiB.
+    assert!(grown < 32 * 1024, "{grown} KiB more");
 }
 
 #[test]
