@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::request::{ENTRY_PREFIX, lowercase_header};
 
+use super::fact_spec::SECRET_HEADERS;
 use super::path::Syntax;
 
 /// The name of a fact that a rule matches or counts by.
@@ -29,6 +30,8 @@ pub(super) enum Meaning {
     Path,
     Ip,
     ApiKey,
+    /// A header with a secret, by its position in [`SECRET_HEADERS`].
+    SecretHeader(usize),
     Tier,
     Tenant,
     /// All entries of an Envoy descriptor.
@@ -40,7 +43,8 @@ pub(super) enum Meaning {
 impl FactName {
     /// Creates a fact name. Header names (`header:…`) become lower case.
     pub(super) fn new(name: &str) -> Self {
-        let meaning = match name {
+        let name = lowercase_header(name.into());
+        let meaning = match &*name {
             "method" => Meaning::Method,
             "host" => Meaning::Host,
             "path" => Meaning::Path,
@@ -51,9 +55,12 @@ impl FactName {
             "descriptor" => Meaning::Descriptor,
             "domain" => Meaning::DescriptorPart,
             name if name.starts_with(ENTRY_PREFIX) => Meaning::DescriptorPart,
-            _ => Meaning::Plain,
+            name => SECRET_HEADERS
+                .iter()
+                .position(|secret| *secret == name)
+                .map_or(Meaning::Plain, Meaning::SecretHeader),
         };
-        Self { name: lowercase_header(name.into()).into(), meaning }
+        Self { name: name.into(), meaning }
     }
 
     pub(super) const fn meaning(&self) -> Meaning {

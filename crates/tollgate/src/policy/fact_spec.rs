@@ -107,7 +107,11 @@ impl FactSpec {
 const AUTHORIZATION: &str = "authorization";
 const BEARER: &[u8] = b"bearer ";
 
-/// Headers that contain secrets. They are facts only as digests.
+/// The facts of headers that contain secrets.
+pub(super) const SECRET_HEADERS: [&str; 4] =
+    ["header:authorization", "header:cookie", "header:proxy-authorization", "header:x-api-key"];
+
+/// Returns whether a header contains a secret, by its name in lower case. Rules match and count such a header by its digest.
 ///
 /// ```
 /// assert!(tollgate::policy::is_secret_header("authorization"));
@@ -115,7 +119,7 @@ const BEARER: &[u8] = b"bearer ";
 /// ```
 #[must_use]
 pub fn is_secret_header(name: &str) -> bool {
-    [AUTHORIZATION, "cookie", "proxy-authorization"].contains(&name)
+    SECRET_HEADERS.iter().any(|fact| fact.strip_prefix("header:") == Some(name))
 }
 
 /// Returns the digest of a secret as a fact value: `sha256:` and 64 hexadecimal digits.

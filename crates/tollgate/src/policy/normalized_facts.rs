@@ -9,10 +9,11 @@ use crate::request::{Facts, MAX_FACT_LENGTH};
 
 use super::digest::{self, Digest};
 use super::fact_name::{FactName, Meaning};
+use super::fact_spec::SECRET_HEADERS;
 use super::tiers::Tiers;
 
 /// The normalized facts of a request, each computed on first use: methods in upper case, hosts in lower case
-/// without port, paths without query, API keys as digests, and the tier of the digest. Rules match and count
+/// without port, paths without query, API keys and headers with secrets as digests, and the tier of the digest. Rules match and count
 /// by the same value, with two exceptions. For `ip`, conditions match the full address and `per` counts by
 /// [`net::rate_limit_address`]. For descriptors, `per` counts long values by their digest.
 pub(super) struct NormalizedFacts<'v, 'r> {
@@ -24,6 +25,7 @@ pub(super) struct NormalizedFacts<'v, 'r> {
     address: OnceCell<Option<IpAddr>>,
     ip: OnceCell<Option<Cow<'v, [u8]>>>,
     api_key: OnceCell<Option<Digest>>,
+    secret_headers: OnceCell<[Option<Digest>; SECRET_HEADERS.len()]>,
 }
 
 impl<'v, 'r> NormalizedFacts<'v, 'r> {
@@ -37,6 +39,7 @@ impl<'v, 'r> NormalizedFacts<'v, 'r> {
             address: OnceCell::new(),
             ip: OnceCell::new(),
             api_key: OnceCell::new(),
+            secret_headers: OnceCell::new(),
         }
     }
 
@@ -73,6 +76,7 @@ impl<'v, 'r> NormalizedFacts<'v, 'r> {
                 self.ip.get_or_init(ip).as_deref()
             }
             Meaning::ApiKey => self.api_key(),
+            Meaning::SecretHeader(index) => self.secret_header(index),
             Meaning::Tier => self.tier(),
             Meaning::Tenant => Some(self.tenant()).filter(|tenant| !tenant.is_empty()),
         }
@@ -105,6 +109,17 @@ impl<'v, 'r> NormalizedFacts<'v, 'r> {
 
     fn api_key(&self) -> Option<&[u8]> {
         self.api_key.get_or_init(|| self.facts.get("api_key").map(digest::of_key)).as_deref()
+    }
+
+    /// Returns the digest of a header. The middleware and forward auth give digests, because a header can be longer than
+    /// a fact; callers of the API give the header itself. Both count the same client.
+    fn secret_header(&self, index: usize) -> Option<&[u8]> {
+        let digest_of = |name| {
+            let value = self.facts.get(name)?;
+            Some(digest::parse(value).unwrap_or_else(|| digest::of_key(value)))
+        };
+        let digests = self.secret_headers.get_or_init(|| SECRET_HEADERS.map(digest_of));
+        digests.get(index)?.as_deref()
     }
 
     /// Returns the tier that the policy lists for the API key, else the fact `tier`.

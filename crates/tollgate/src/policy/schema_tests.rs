@@ -24,6 +24,7 @@ const ACCEPTED_BY_SCHEMA: &[&str] = &[
     "ip-length",
     "limit-named-missing",
     "limit-named-next",
+    "match-secret-header",
     "path-braces",
     "path-stars",
     "plaintext-key-as-fact",

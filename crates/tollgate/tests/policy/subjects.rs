@@ -23,6 +23,28 @@ fn keys_are_shown_in_readable_form() {
 }
 
 #[test]
+fn headers_with_secrets_are_digests() {
+    let digest = "sha256:1ec1c26b50d5d3c58d9583181af8076655fe00756bf7285940ba3670f99fcba0";
+    for header in ["Authorization", "cookie", "proxy-authorization", "X-Api-Key"] {
+        let name = format!("header:{header}");
+        let per = format!("['{name}']");
+        assert_eq!(key(&per, &[(&name, "s3cret")]), digest, "{name}");
+        // The middleware and forward auth give the digest.
+        assert_eq!(key(&per, &[(&name, digest)]), digest, "{name}");
+    }
+    let policy = rules(&format!(
+        "
+- {{ name: known, match: {{ headers: {{ X-Api-Key: {digest} }} }}, limits: [1/s] }}
+- {{ name: some, match: {{ headers: {{ x-api-key: '*' }} }}, limits: [1/s] }}
+"
+    ));
+    assert_eq!(matched(&policy, &[("header:x-api-key", "s3cret")]), ["known"]);
+    assert_eq!(matched(&policy, &[("header:X-API-Key", "other")]), ["some"]);
+    assert_eq!(matched(&policy, &[]), ["default"]);
+    assert_eq!(key("['header:x-plan']", &[("header:x-plan", "gold")]), "gold");
+}
+
+#[test]
 fn equivalent_values_share_a_subject() {
     for (per, left, right) in [
         ("ip", "192.0.2.7", "::ffff:c000:207"),

@@ -80,6 +80,11 @@ fn alternative(
     }
     let text = fact_text(value)?;
     match fact.meaning() {
+        // Any value, so that a rule can match requests with the header.
+        Meaning::SecretHeader(_) if matches!(text, "*" | "sha256:*") => Ok(text_alternative(text)),
+        Meaning::SecretHeader(_) => {
+            header_digest(value).map(|digest| Alternative::Exact((&*digest).into()))
+        }
         Meaning::Path | Meaning::Descriptor => match Path::parse(text, fact.syntax()) {
             Ok(Path::Exact(path)) => Ok(Alternative::Exact(path)),
             Ok(Path::Pattern(pattern)) => Ok(Alternative::Path(pattern)),
@@ -122,6 +127,16 @@ pub(super) fn digest(value: NodeRef<'_>) -> Result<Box<[u8]>, FieldError> {
         value.invalid(
             "must be \"sha256:\" followed by the 64 hexadecimal digits of the key's SHA-256, not the \
              key itself; compute the digits with: printf %s \"$KEY\" | sha256sum",
+        )
+    })
+}
+
+/// Parses the digest of a header with a secret, which the error does not quote.
+fn header_digest(value: NodeRef<'_>) -> Result<Box<[u8]>, FieldError> {
+    digest::parse(value.text()?.as_bytes()).ok_or_else(|| {
+        value.invalid(
+            "the header contains a secret; write \"*\" for any value, or \"sha256:\" and the 64 hexadecimal digits \
+             of its SHA-256, which this command computes: printf %s \"$VALUE\" | sha256sum",
         )
     })
 }
