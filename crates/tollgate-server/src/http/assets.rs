@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
+use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
 
 use super::reply::{Reply, with_header, with_type};
 
@@ -19,7 +17,6 @@ pub(super) fn asset(kind: &'static str, text: &'static str) -> Reply {
     let kind = HeaderValue::from_static(kind);
     let reply = with_type(StatusCode::OK, kind, Bytes::from_static(text.as_bytes()));
     let reply = with_header(reply, CONTENT_SECURITY_POLICY, POLICY);
-    let reply = with_header(reply, X_CONTENT_TYPE_OPTIONS, "nosniff");
     // After an upgrade, browsers must not combine old and new files.
     let reply = with_header(reply, CACHE_CONTROL, "no-cache");
     with_header(reply, REFERRER_POLICY, "no-referrer")

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post, put};
+use hyper::header::{HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Uri};
 use tollgate::Verb;
 
@@ -51,7 +52,14 @@ pub(super) fn router(
         .route("/docs/icon.svg", get(docs::icon))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
+        .layer(map_response(without_sniffing))
         .with_state(service)
+}
+
+/// Lets browsers use the declared content type only. Responses contain text of clients.
+async fn without_sniffing(mut response: Response) -> Response {
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 fn decision_routes(service: &Arc<Service>) -> Router<Arc<Service>> {

@@ -23,7 +23,7 @@ impl AllowedHosts {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
             if is_name {
-                return Ok(name.to_owned());
+                return Ok(without_root(name).to_owned());
             }
             let reason = format!("{name:?} is not a host name; write it without scheme and port");
             Err(SettingsError::new("--allowed-hosts", reason))
@@ -32,8 +32,14 @@ impl AllowedHosts {
     }
 
     pub(crate) fn contains(&self, name: &str) -> bool {
+        let name = without_root(name);
         self.0.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
     }
+}
+
+/// Returns a name without the dot of the DNS root: `a.example.` is the same host as `a.example`.
+fn without_root(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -42,7 +48,9 @@ mod tests {
 
     #[test]
     fn names_are_separated_by_commas() {
-        let hosts = AllowedHosts::parse(" limits.example,other-host ,").expect("two names");
+        let hosts = AllowedHosts::parse(" limits.example,other-host ,c.example.").expect("names");
+        assert!(hosts.contains("limits.example.") && hosts.contains("c.example"));
+        assert!(!hosts.contains("limits.example.."));
         assert!(hosts.contains("LIMITS.example") && hosts.contains("other-host"));
         assert!(!hosts.contains("") && !hosts.contains("limits.example.evil"));
         for invalid in ["https://limits.example", "limits.example:8080", "*"] {

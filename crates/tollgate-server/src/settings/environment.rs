@@ -2,9 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use crate::error::SettingsError;
+
+/// Maximum length of a file with a secret in bytes.
+const MAX_SECRET: u64 = 64 * 1024;
 
 /// Snapshot of the environment variables.
 #[derive(Clone, Default)]
@@ -101,7 +106,13 @@ impl Environment {
 fn read_secret(setting: &str, path: &str) -> Result<String, SettingsError> {
     let invalid =
         |reason: &dyn fmt::Display| SettingsError::new(setting, format!("{path}: {reason}"));
-    let text = std::fs::read_to_string(path).map_err(|error| invalid(&error))?;
+    let mut text = String::new();
+    // The path may be that of a pipe or a device, which has no length.
+    let read =
+        File::open(path).and_then(|file| file.take(MAX_SECRET + 1).read_to_string(&mut text));
+    if read.map_err(|error| invalid(&error))? as u64 > MAX_SECRET {
+        return Err(invalid(&format_args!("is longer than the maximum of {MAX_SECRET} bytes")));
+    }
     match text.trim() {
         "" => Err(invalid(&"the file is empty")),
         secret => Ok(secret.to_owned()),

@@ -231,3 +231,12 @@ fn names_of_other_sites_do_not_reach_the_dashboard() {
         assert_eq!(status("evil.example", path), 200, "{path}");
     }
 }
+
+#[test]
+fn responses_of_operator_routes_are_not_sniffed() {
+    let service = Service::start(&[]);
+    for path in ["/", "/dashboard/page.js", "/api/status", "/api/none", "/metrics", "/docs"] {
+        let reply = service.get(path);
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}");
+    }
+}

@@ -245,6 +245,8 @@ fn invalid_token_settings_fail_without_showing_them() {
         ),
         ("TOLLGATE_ADMIN_TOKEN_FILE", &empty),
         ("TOLLGATE_ADMIN_TOKEN_FILE", "/nowhere/at/all"),
+        ("TOLLGATE_ADMIN_TOKEN_FILE", &scratch.write("long", &"canary".repeat(20_000))),
+        ("TOLLGATE_ADMIN_TOKEN_FILE", "/dev/zero"),
     ] {
         let mut command = tollgate(&["serve", "--http", "127.0.0.1:0"]);
         let ended = command.env(name, value).output().unwrap();
