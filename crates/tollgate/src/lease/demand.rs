@@ -1,5 +1,9 @@
 //! Demand for plans: how many decisions this node made recently, by plan.
 
+use std::time::Duration;
+
+use super::time::LeaseTime;
+
 /// Number of plans whose demand one shard knows. Others replace the least busy ones, which only delays a lease.
 const SLOTS: usize = 1024;
 
@@ -17,7 +21,16 @@ pub(super) struct DemandSketch {
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     plan: u64,
+    /// The hold of the plan, which is the length of its periods.
+    hold: Duration,
     counts: PeriodCounts,
+}
+
+impl Slot {
+    /// Returns the decisions in the busier one of the current and the last period of the plan.
+    fn recent_at(&self, now: LeaseTime) -> u64 {
+        self.counts.recent_at(now.period(self.hold))
+    }
 }
 
 /// Counts of the current and the previous period.
@@ -29,24 +42,25 @@ struct PeriodCounts {
 }
 
 impl DemandSketch {
-    /// Counts a decision of a plan, and returns the number of decisions in the busier one of this and the last period.
-    pub(super) fn record(&mut self, plan: u64, period: u64) -> u64 {
+    /// Counts a decision of a plan with this hold, and returns the number of decisions in the busier one of this and the last
+    /// period of that length.
+    pub(super) fn record(&mut self, plan: u64, hold: Duration, now: LeaseTime) -> u64 {
         if self.slots.is_empty() {
             self.slots = vec![Slot::default(); SLOTS].into();
         }
         // The low bits select the shard.
         let set = usize::try_from(plan >> 32).unwrap_or(0) % (SLOTS / WAYS) * WAYS;
         let ways = self.slots.get_mut(set..set + WAYS).unwrap_or_default();
-        let known = ways.iter().position(|slot| slot.plan == plan);
+        let known = ways.iter().position(|slot| slot.plan == plan && slot.hold == hold);
         let slot = match known {
             Some(way) => ways.get_mut(way),
-            None => ways.iter_mut().min_by_key(|slot| slot.counts.recent_at(period)),
+            None => ways.iter_mut().min_by_key(|slot| slot.recent_at(now)),
         };
         let Some(slot) = slot else { return 0 };
         if known.is_none() {
-            *slot = Slot { plan, counts: PeriodCounts::default() };
+            *slot = Slot { plan, hold, counts: PeriodCounts::default() };
         }
-        slot.counts.add(period, 1);
+        slot.counts.add(now.period(hold), 1);
         slot.counts.recent()
     }
 }
@@ -101,15 +115,22 @@ impl TakenAmounts {
 mod tests {
     use super::*;
 
+    const HOLD: Duration = Duration::from_secs(1);
+    const SHORT: Duration = Duration::from_millis(125);
+
+    fn at(millis: u64) -> LeaseTime {
+        LeaseTime::new(Duration::from_millis(millis), Duration::ZERO)
+    }
+
     #[test]
     fn demand_is_that_of_the_busier_of_two_periods() {
         let mut sketch = DemandSketch::default();
         for expected in 1..=9 {
-            assert_eq!(sketch.record(7, 100), expected);
+            assert_eq!(sketch.record(7, HOLD, at(100_000)), expected);
         }
-        assert_eq!(sketch.record(7, 101), 9);
-        assert_eq!(sketch.record(7, 102), 1, "the last period had one");
-        assert_eq!(sketch.record(7, 110), 1, "idle periods count as zero");
+        assert_eq!(sketch.record(7, HOLD, at(101_000)), 9);
+        assert_eq!(sketch.record(7, HOLD, at(102_000)), 1, "the last period had one");
+        assert_eq!(sketch.record(7, HOLD, at(110_000)), 1, "idle periods count as zero");
     }
 
     #[test]
@@ -117,11 +138,45 @@ mod tests {
         let mut sketch = DemandSketch::default();
         for expected in 1..=16 {
             for plan in 1..=WAYS as u64 {
-                assert_eq!(sketch.record(plan, 100), expected);
+                assert_eq!(sketch.record(plan, HOLD, at(100_000)), expected);
             }
         }
-        assert_eq!(sketch.record(9, 101), 1, "a new plan replaces one of them");
-        let known = (1..=WAYS as u64).filter(|plan| sketch.record(*plan, 101) == 16).count();
-        assert_eq!(known, WAYS - 1);
+        assert_eq!(sketch.record(9, HOLD, at(101_000)), 1, "a new plan replaces one of them");
+        let mut is_known = |plan: &u64| sketch.record(*plan, HOLD, at(101_000)) == 16;
+        assert_eq!((1..=WAYS as u64).filter(&mut is_known).count(), WAYS - 1);
+    }
+
+    /// Periods of different lengths have different numbers.
+    #[test]
+    fn idle_plans_with_short_holds_make_room_for_busy_plans_with_long_ones() {
+        for idle in [2, 60, 3600] {
+            let mut sketch = DemandSketch::default();
+            for plan in 1..WAYS as u64 {
+                for _ in 0..16 {
+                    sketch.record(plan, SHORT, at(100_000));
+                }
+            }
+            let mut counted = [0, 0];
+            for millis in 0..100 {
+                let now = at(100_000 + idle * 1000 + millis);
+                counted = [11, 12].map(|plan| sketch.record(plan, HOLD, now));
+            }
+            assert_eq!(counted, [100, 100], "after {idle} s");
+        }
+    }
+
+    #[test]
+    fn busy_plan_with_a_long_hold_remains_beside_rare_plans_with_short_ones() {
+        let mut sketch = DemandSketch::default();
+        let mut most = 0;
+        for tick in 0..500 {
+            let now = at(100_000 + tick * 10);
+            most = most.max(sketch.record(1, HOLD, now));
+            if tick % 5 == 0 {
+                // Ever new plans.
+                sketch.record(100 + tick, SHORT, now);
+            }
+        }
+        assert_eq!(most, 100);
     }
 }

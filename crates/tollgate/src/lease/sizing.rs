@@ -68,8 +68,8 @@ impl LeasePart {
     }
 }
 
-/// The hold of the next lease of a plan: a quarter of the full hold at first, and twice as much after each lease that ended
-/// unspent.
+/// The hold of the next lease of a plan: a quarter of the full hold at first, and twice as much after each lease that expired
+/// before it was spent.
 ///
 /// A bucket gives up what it refills within the hold of a lease, as far as its deficit does not cover it. The deficit of a
 /// key that has just become busy is small, so a long hold would cost quota, and a busy key spends its leases soon.
@@ -92,7 +92,7 @@ impl NextHold {
         self.hold == self.full
     }
 
-    /// A lease ended unspent.
+    /// A lease expired before it was spent.
     pub(super) fn lengthen(&mut self) {
         self.hold = self.full.min(self.hold * 2);
     }

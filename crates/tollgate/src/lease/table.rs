@@ -102,7 +102,7 @@ impl LeaseTable {
         let hash = self.hash(plan);
         let mut shard = self.shard(hash).lock();
         let Some(lease) = shard.leases.find(hash, |lease| lease.matches(plan)) else {
-            let decisions = shard.demand.record(hash, now.period(hold));
+            let decisions = shard.demand.record(hash, hold, now);
             if decisions < MIN_DECISIONS || !self.has_capacity(&mut shard, now) {
                 return LeaseOutcome::NotLeased;
             }
