@@ -1,6 +1,7 @@
 //! Descriptors of a request as queries.
 
 use hyper::HeaderMap;
+use hyper::header::HeaderValue;
 use tollgate::{Costs, Facts, Limit, Query, Request, Verb};
 
 use super::proto::{RateLimitDescriptor, RateLimitOverride, RateLimitRequest};
@@ -14,7 +15,7 @@ const MAX_DESCRIPTORS: usize = 100;
 /// Name of the metadata with the costs of each descriptor by unit, such as `tokens=1800,requests=1`. They override
 /// `hits_addend`.
 pub(super) const COSTS: &str = "x-tollgate-costs";
-/// Maximum length of a value of [`COSTS`] in bytes.
+/// Maximum length of the values of [`COSTS`] in bytes, in all.
 pub(super) const MAX_COSTS: usize = 2048;
 
 /// Returns the query of each descriptor, in order.
@@ -48,12 +49,12 @@ pub(super) fn queries(
 /// Reads the metadata with costs by unit; `None` without it.
 pub(super) fn costs(headers: &HeaderMap) -> Result<Option<Costs>, ApiError> {
     let invalid = |reason: String| ApiError::invalid(reason).at(COSTS);
+    let length: usize = headers.get_all(COSTS).iter().map(HeaderValue::len).sum();
+    if length > MAX_COSTS {
+        return Err(invalid(format!("has {length} bytes; the maximum is {MAX_COSTS}")));
+    }
     let mut amounts = Vec::new();
     for value in headers.get_all(COSTS) {
-        if value.len() > MAX_COSTS {
-            let length = value.len();
-            return Err(invalid(format!("has {length} bytes; the maximum is {MAX_COSTS}")));
-        }
         let text = value.to_str().map_err(|_| invalid("is not ASCII".to_owned()))?;
         for amount in text.split(',') {
             amounts.push(Amount::parse(amount.trim()).map_err(invalid)?);
@@ -122,20 +123,21 @@ fn own_limit(limit: &RateLimitOverride) -> Result<Limit, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
-
     use super::*;
 
     #[test]
     fn long_costs_are_refused() {
+        const REQUESTS: &str = "requests=1";
         let of = |length: usize| {
             let text = format!("tokens={}7", "0".repeat(length - "tokens=7".len()));
             let mut headers = HeaderMap::new();
             headers.insert(COSTS, HeaderValue::from_str(&text).unwrap());
+            headers.append(COSTS, HeaderValue::from_static(REQUESTS));
             costs(&headers)
         };
-        assert!(of(MAX_COSTS).is_ok_and(|costs| costs.is_some()));
-        let error = of(MAX_COSTS + 1).unwrap_err().to_string();
+        let max = MAX_COSTS - REQUESTS.len();
+        assert!(of(max).is_ok_and(|costs| costs.is_some()));
+        let error = of(max + 1).unwrap_err().to_string();
         assert!(error.contains(COSTS) && error.contains("2049 bytes"), "{error}");
     }
 }
