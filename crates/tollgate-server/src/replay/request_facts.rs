@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tollgate::net::rate_limit_address;
 use tollgate::policy::{FactSpec, Policy, SourceSpec, is_secret_header, secret_digest};
-use tollgate::{Costs, Facts};
+use tollgate::{Costs, FactValue, Facts};
 
 use super::line::{FactNames, unit_of_cost};
 
@@ -90,7 +90,7 @@ pub(super) fn defined_facts<'f>(policy: &Policy, facts: Facts<'f>) -> Facts<'f> 
         facts.iter().filter(|(name, _)| specs.iter().all(|spec| spec.name().as_str() != *name));
     for (name, value) in kept {
         let value =
-            if is_secret(name) { secret_digest(value).into_bytes() } else { value.to_vec() };
+            if is_secret(name) { secret_digest(value) } else { FactValue::from(value.to_vec()) };
         let _ = defined.insert(name.to_owned(), value);
     }
     for spec in specs {

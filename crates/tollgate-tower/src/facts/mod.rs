@@ -158,7 +158,7 @@ impl FactSources {
                 None => peer::network(request),
             },
             "ip" => peer::address(request),
-            _ => builtin_fact(fact, request).map(FactValue::from).filter(is_usable),
+            _ => builtin_fact(fact, request).filter(is_usable),
         }
     }
 }
@@ -184,25 +184,21 @@ fn counted_address(address: FactValue<'_>) -> FactValue<'_> {
 }
 
 /// Returns a fact with a built-in source. Headers with secrets are facts only as digests.
-fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
-    let value = match fact {
-        "method" => Some(request.method.as_str().as_bytes()),
+fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<FactValue<'r>> {
+    match fact {
+        "method" => Some(request.method.as_str().into()),
         // Admission refuses a longer path.
-        "path" => Some(request.uri.path().as_bytes()),
+        "path" => Some(request.uri.path().into()),
         "host" => match request.uri.authority() {
-            Some(authority) => Some(authority.host().as_bytes()),
-            None => single_value(request.headers, HOST),
+            Some(authority) => Some(authority.host().into()),
+            None => single_value(request.headers, HOST).map(FactValue::from),
         },
         _ => {
             let name = fact.strip_prefix("header:")?;
             let value = single_value(request.headers, name).filter(|value| !value.is_empty())?;
-            if is_secret_header(name) {
-                return Some(Cow::Owned(secret_digest(value).into_bytes()));
-            }
-            Some(value)
+            Some(if is_secret_header(name) { secret_digest(value) } else { value.into() })
         }
-    };
-    value.map(Cow::Borrowed)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use crate::net;
-use crate::request::MAX_FACT_LENGTH;
+use crate::request::{FactValue, MAX_FACT_LENGTH};
 
 use super::digest;
 use super::fact_name::{FactName, Meaning};
@@ -122,14 +122,16 @@ pub fn is_secret_header(name: &str) -> bool {
     SECRET_HEADERS.iter().any(|fact| fact.strip_prefix("header:") == Some(name))
 }
 
-/// Returns the digest of a secret as a fact value: `sha256:` and 64 hexadecimal digits.
+/// Returns the digest of a secret as a fact value: `sha256:` and 64 hexadecimal digits. Rules match and count the header by
+/// this value. They hash any other value, also one with the same text.
 ///
 /// ```
-/// assert!(tollgate::policy::secret_digest(b"s3cret").starts_with("sha256:1ec1c26b50d5"));
+/// let digest = tollgate::policy::secret_digest(b"s3cret");
+/// assert!(digest.as_bytes().starts_with(b"sha256:1ec1c26b50d5"));
 /// ```
 #[must_use]
-pub fn secret_digest(secret: &[u8]) -> String {
-    String::from_utf8_lossy(&digest::of_key(secret)).into_owned()
+pub fn secret_digest(secret: &[u8]) -> FactValue<'static> {
+    FactValue::of_digest(digest::of_key(secret))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use super::fact_spec::SECRET_HEADERS;
 use super::tiers::Tiers;
 
 /// The normalized facts of a request, each computed on first use: methods in upper case, hosts in lower case
-/// without port, paths without query, API keys and headers with secrets as digests, and the tier of the digest. Rules match and count
-/// by the same value, with two exceptions. For `ip`, conditions match the full address and `per` counts by
+/// without port, paths without query, API keys and headers with secrets as digests, and the tier of the digest. Rules
+/// match and count by the same value, with two exceptions. For `ip`, conditions match the full address and `per` counts by
 /// [`net::rate_limit_address`]. For descriptors, `per` counts long values by their digest.
 pub(super) struct NormalizedFacts<'v, 'r> {
     facts: &'v Facts<'r>,
@@ -111,12 +111,13 @@ impl<'v, 'r> NormalizedFacts<'v, 'r> {
         self.api_key.get_or_init(|| self.facts.get("api_key").map(digest::of_key)).as_deref()
     }
 
-    /// Returns the digest of a header. The middleware and forward auth give digests, because a header can be longer than
-    /// a fact; callers of the API give the header itself. Both count the same client.
+    /// Returns the digest of a header. Programs that have the headers of the request give its digest
+    /// ([`secret_digest`](super::secret_digest)), because a header can be longer than a fact. Callers of the API give the header
+    /// itself; one that looks like a digest is hashed too, because knowing a digest must not be as good as knowing the secret.
     fn secret_header(&self, index: usize) -> Option<&[u8]> {
         let digest_of = |name| {
-            let value = self.facts.get(name)?;
-            Some(digest::parse(value).unwrap_or_else(|| digest::of_key(value)))
+            let value = self.facts.value(name)?;
+            Some(value.as_digest().map_or_else(|| digest::of_key(value.as_bytes()), Box::from))
         };
         let digests = self.secret_headers.get_or_init(|| SECRET_HEADERS.map(digest_of));
         digests.get(index)?.as_deref()

@@ -26,6 +26,9 @@ pub struct FactValue<'a>(Repr<'a>);
 enum Repr<'a> {
     Bytes(Cow<'a, [u8]>),
     Address(AddressText),
+    /// A digest that the program computed. Bytes of a caller that look like one are [`Bytes`](Self::Bytes).
+    #[cfg(feature = "policy")]
+    Digest(Box<[u8]>),
 }
 
 /// The text of an address, inline.
@@ -43,6 +46,23 @@ impl FactValue<'_> {
         match &self.0 {
             Repr::Bytes(bytes) => bytes,
             Repr::Address(text) => text.as_bytes(),
+            #[cfg(feature = "policy")]
+            Repr::Digest(digest) => digest,
+        }
+    }
+
+    /// Creates a value from a digest, which rules do not hash again.
+    #[cfg(feature = "policy")]
+    pub(crate) const fn of_digest(digest: Box<[u8]>) -> Self {
+        Self(Repr::Digest(digest))
+    }
+
+    /// Returns the digest if the value was created from one.
+    #[cfg(feature = "policy")]
+    pub(crate) fn as_digest(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::Digest(digest) => Some(digest),
+            Repr::Bytes(_) | Repr::Address(_) => None,
         }
     }
 
@@ -58,6 +78,7 @@ impl FactValue<'_> {
                 let bytes = u128::from_le_bytes(*text.bytes.first_chunk()?);
                 (length < SHORT).then(|| (bytes & !(u128::MAX << (8 * length)), length))
             }
+            Repr::Digest(_) => None,
         }
     }
 
@@ -66,6 +87,8 @@ impl FactValue<'_> {
         FactValue(match self.0 {
             Repr::Bytes(bytes) => Repr::Bytes(Cow::Owned(bytes.into_owned())),
             Repr::Address(text) => Repr::Address(text),
+            #[cfg(feature = "policy")]
+            Repr::Digest(digest) => Repr::Digest(digest),
         })
     }
 }

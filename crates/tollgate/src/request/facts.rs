@@ -154,6 +154,12 @@ impl<'a> Facts<'a> {
         self.iter().find_map(|(known, value)| (known == name).then_some(value))
     }
 
+    /// Returns the value of a fact, with what is known about it.
+    #[cfg(feature = "policy")]
+    pub(crate) fn value(&self, name: &str) -> Option<&FactValue<'a>> {
+        self.entries.iter().find_map(|(known, value)| (&**known == name).then_some(value))
+    }
+
     /// Returns names and values in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.entries.iter().map(|(name, value)| (&**name, value.as_bytes()))

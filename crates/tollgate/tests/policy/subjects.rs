@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use tollgate::policy::secret_digest;
 use tollgate::{Facts, MemoryStore, Request, Subject};
 
 use crate::helpers::{matched, request, rules, takes};
@@ -29,8 +30,12 @@ fn headers_with_secrets_are_digests() {
         let name = format!("header:{header}");
         let per = format!("['{name}']");
         assert_eq!(key(&per, &[(&name, "s3cret")]), digest, "{name}");
+        assert_ne!(key(&per, &[(&name, digest)]), digest, "{name}: the digest is not the secret");
         // The middleware and forward auth give the digest.
-        assert_eq!(key(&per, &[(&name, digest)]), digest, "{name}");
+        let facts = Facts::of([(name.clone(), secret_digest(b"s3cret"))]).unwrap().into_owned();
+        let policy = rules(&format!("- {{ name: a, per: {per}, limits: [1/s] }}"));
+        let request = Request::new(facts);
+        assert_eq!(policy.plan(&request).matched()[0].key(), digest, "{name}");
     }
     let policy = rules(&format!(
         "

@@ -7,7 +7,7 @@ use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use tollgate::net::{TrustedProxies, address_text, rate_limit_address};
 use tollgate::policy::{Policy, is_secret_header, secret_digest};
-use tollgate::{Facts, MAX_FACT_LENGTH, PathError, normalize_path};
+use tollgate::{FactValue, Facts, MAX_FACT_LENGTH, PathError, normalize_path};
 
 use super::Endpoint;
 use super::warnings::{ForwardingHeader, Warnings};
@@ -91,7 +91,8 @@ impl<'r> OriginalRequest<'r> {
         for fact in policy.facts_used() {
             let name = fact.as_str();
             let value = self.value(policy, name);
-            let is_usable = |value: &Cow<'_, [u8]>| (1..=MAX_FACT_LENGTH).contains(&value.len());
+            let is_usable =
+                |value: &FactValue<'_>| (1..=MAX_FACT_LENGTH).contains(&value.as_bytes().len());
             if let Some(value) = value.filter(is_usable) {
                 // Names of a policy are valid and unique; insertion fails only for a 33rd fact.
                 let _ = facts.insert(name, value);
@@ -100,24 +101,21 @@ impl<'r> OriginalRequest<'r> {
         facts
     }
 
-    fn value(&self, policy: &Policy, fact: &str) -> Option<Cow<'r, [u8]>> {
+    fn value(&self, policy: &Policy, fact: &str) -> Option<FactValue<'r>> {
         match (fact, policy.fact_spec(fact)) {
-            (_, Some(spec)) => spec.value(self.ip, |name| self.header(name)),
-            ("method", _) => self.method.map(Cow::Borrowed),
-            ("path", _) => self.path.clone(),
-            ("host", _) => self.host.map(Cow::Borrowed),
-            ("ip", _) => self.ip.map(|ip| Cow::Owned(address_text(ip).into_bytes())),
+            (_, Some(spec)) => spec.value(self.ip, |name| self.header(name)).map(FactValue::from),
+            ("method", _) => self.method.map(FactValue::from),
+            ("path", _) => self.path.clone().map(FactValue::from),
+            ("host", _) => self.host.map(FactValue::from),
+            ("ip", _) => self.ip.map(|ip| FactValue::from(address_text(ip))),
             ("client", _) => {
                 let ip = self.ip.map(rate_limit_address)?;
-                Some(Cow::Owned(address_text(ip).into_bytes()))
+                Some(FactValue::from(address_text(ip)))
             }
             (name, _) => {
                 let name = name.strip_prefix("header:")?;
                 let value = self.header(name).filter(|value| !value.is_empty())?;
-                Some(match is_secret_header(name) {
-                    true => Cow::Owned(secret_digest(value).into_bytes()),
-                    false => Cow::Borrowed(value),
-                })
+                Some(if is_secret_header(name) { secret_digest(value) } else { value.into() })
             }
         }
     }
