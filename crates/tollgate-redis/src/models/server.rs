@@ -12,7 +12,7 @@ use crate::limit_code::{encode, read_number};
 use crate::resp::{Decoder, Reply};
 use crate::sync::Handle;
 
-/// What may go wrong.
+/// The faults that the modelled server may inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Faults {
     None,

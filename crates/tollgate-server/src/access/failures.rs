@@ -17,11 +17,21 @@ const MAX_ADDRESSES: usize = 10_000;
 /// A failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// No token, which guesses none. Any page can make a browser send such requests, so they must not lock out the
-    /// valid token of the same address.
+    /// The request has no token. This is not a guess, and any page can make a browser send such a request, so it must not
+    /// lock out the valid token of the same address.
     Missing,
     /// A wrong token.
     Wrong,
+}
+
+impl Failure {
+    /// Returns the reason in the log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Wrong => "wrong",
+        }
+    }
 }
 
 /// Recent failed attempts by address and role.

@@ -196,7 +196,8 @@ impl Guard {
             Failure::Wrong => ApiErrorKind::Unauthorized,
         };
         if self.failures.take_log_line(role) {
-            warn!(%peer, token = role.as_str(), "missing or invalid token");
+            let reason = failure.as_str();
+            warn!(%peer, token = role.as_str(), reason, "missing or invalid token");
         }
         ApiError::new(kind, detail)
     }

@@ -1,4 +1,4 @@
-//! The `Host` header of requests to the dashboard, `/api` and `/admin`, and of those that pages send to decision routes.
+//! The `Host` header of requests to the dashboard, `/api` and `/admin`, and of requests from web pages to decision routes.
 //!
 //! A page of any site can let its own name resolve to the loopback address, and then read responses of this server as if they were
 //! its own (DNS rebinding). The browser still sends the name, so a name that could belong to such a site is refused.
@@ -70,7 +70,10 @@ fn ensure_allowed(headers: &HeaderMap, allowed: &AllowedHosts) -> Result<(), Api
 /// Returns the host of `HOST:PORT` or `[IPV6]:PORT`.
 fn without_port(host: &str) -> &str {
     match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or(host, |(address, _)| address),
+        Some(rest) => match rest.split_once(']') {
+            Some((address, after)) if after.is_empty() || after.starts_with(':') => address,
+            _ => host,
+        },
         None => host.split_once(':').map_or(host, |(name, _)| name),
     }
 }
@@ -121,6 +124,7 @@ mod tests {
             "localhost.evil.example",
             "xlocalhost.evil",
             "[::1.evil.example",
+            "[::1].evil.example",
             "a.b]:8080",
             "\u{e9}.example",
         ] {

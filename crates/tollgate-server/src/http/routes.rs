@@ -52,12 +52,12 @@ pub(super) fn router(
         .route("/docs/icon.svg", get(docs::icon))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
-        .layer(map_response(without_sniffing))
+        .layer(map_response(with_nosniff))
         .with_state(service)
 }
 
-/// Lets browsers use the declared content type only. Responses contain text of clients.
-async fn without_sniffing(mut response: Response) -> Response {
+/// Adds `X-Content-Type-Options: nosniff`, because responses contain text of clients.
+async fn with_nosniff(mut response: Response) -> Response {
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

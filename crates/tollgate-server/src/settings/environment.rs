@@ -106,13 +106,13 @@ impl Environment {
 fn read_secret(setting: &str, path: &str) -> Result<String, SettingsError> {
     let invalid =
         |reason: &dyn fmt::Display| SettingsError::new(setting, format!("{path}: {reason}"));
-    let mut text = String::new();
-    // The path may be that of a pipe or a device, which has no length.
-    let read =
-        File::open(path).and_then(|file| file.take(MAX_SECRET + 1).read_to_string(&mut text));
+    let mut bytes = Vec::new();
+    // Pipes and devices have no length.
+    let read = File::open(path).and_then(|file| file.take(MAX_SECRET + 1).read_to_end(&mut bytes));
     if read.map_err(|error| invalid(&error))? as u64 > MAX_SECRET {
         return Err(invalid(&format_args!("is longer than the maximum of {MAX_SECRET} bytes")));
     }
+    let text = String::from_utf8(bytes).map_err(|_| invalid(&"is not valid UTF-8"))?;
     match text.trim() {
         "" => Err(invalid(&"the file is empty")),
         secret => Ok(secret.to_owned()),

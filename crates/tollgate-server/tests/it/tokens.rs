@@ -66,7 +66,8 @@ fn failures_are_logged_with_their_address_and_without_their_token() {
     for _ in 0..30 {
         with_token(&service, "GET", "/admin/overrides", OTHER);
     }
-    service.wait_for_log("missing or invalid token peer=127.0.0.1 token=\"admin\"");
+    service
+        .wait_for_log("missing or invalid token peer=127.0.0.1 token=\"admin\" reason=\"wrong\"");
     let log = service.log();
     assert_eq!(log.matches("missing or invalid token").count(), 10, "{log}");
     assert!(!log.contains(OTHER), "{log}");

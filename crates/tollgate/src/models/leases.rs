@@ -92,12 +92,12 @@ impl Node {
         }
     }
 
-    /// What is leased and not spent.
+    /// The leased amount that is not spent.
     fn left(&self) -> u64 {
         self.table.leased(&Key::new(&self.subject, &self.limit), now())
     }
 
-    /// What the store has left.
+    /// The amount left in the store.
     fn in_store(&self) -> u64 {
         self.store.stats(&Key::new(&self.subject, &self.limit)).remaining()
     }

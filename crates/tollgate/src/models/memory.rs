@@ -280,7 +280,7 @@ pub(super) fn slots_are_never_held_twice() {
     assert_count(&store);
 }
 
-/// What is leased and what is taken is together at most the limit.
+/// The leased and the taken amounts together never exceed the limit.
 pub(super) fn leases_and_takes_share_the_limit() {
     let (store, _) = store(Hash::AllShards, 100);
     let limit = || Limit::fixed_window(Quota::per_day(100)).unwrap().with_lease(LeaseSize::Auto);

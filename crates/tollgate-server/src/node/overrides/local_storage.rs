@@ -31,7 +31,7 @@ pub(super) struct LocalStorage {
 #[derive(Debug, Clone, Default)]
 struct State {
     overrides: Overrides,
-    /// Shared by the copies of the state: a change copies it twice.
+    /// Entries are shared, because each change copies the state twice.
     audit: VecDeque<Arc<Entry>>,
     /// The id of the newest entry.
     last_id: u64,
