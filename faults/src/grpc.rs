@@ -1,13 +1,16 @@
 //! A blocking client of Envoy's rate limit service, with one connection.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::client::{SendRequest, handshake};
-use http::{HeaderMap, Request};
+use h2::client::{ResponseFuture, SendRequest, handshake};
+use h2::{RecvStream, SendStream};
+use http::{HeaderMap, Request, Response};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_testkit::http2::{SHOULD_RATE_LIMIT, message};
@@ -82,6 +85,69 @@ impl GrpcClient {
         let requests = self.requests.clone();
         within(&self.runtime, exchange(requests, body))
     }
+
+    /// Sends `begin`, and then `more` again and again until the node answers or `max` bytes are sent, which end the body. Sends no
+    /// more than the node's flow control allows. Returns the number of bytes sent, and the reply.
+    ///
+    /// # Errors
+    /// There is no reply.
+    pub fn send_until_answered(
+        &mut self,
+        begin: Bytes,
+        more: Bytes,
+        max: usize,
+    ) -> io::Result<(usize, GrpcReply)> {
+        let requests = self.requests.clone();
+        within(&self.runtime, async {
+            let (response, sending) = begin_call(requests).await?;
+            let mut upload = Upload { response, sending, part: begin, more, sent: 0, max };
+            let response = poll_fn(|context| upload.poll(context)).await;
+            let reply = read_reply(response.map_err(io::Error::other)?).await?;
+            Ok((upload.sent, reply))
+        })
+    }
+}
+
+/// A call whose body is sent until there is a response.
+struct Upload {
+    response: ResponseFuture,
+    sending: SendStream<Bytes>,
+    /// The rest of the current part of the body.
+    part: Bytes,
+    /// The next parts of the body.
+    more: Bytes,
+    /// The number of bytes sent.
+    sent: usize,
+    /// The number of bytes after which the body ends.
+    max: usize,
+}
+
+impl Upload {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Response<RecvStream>, h2::Error>> {
+        if let Poll::Ready(response) = Pin::new(&mut self.response).poll(context) {
+            return Poll::Ready(response);
+        }
+        if self.sent >= self.max {
+            return Poll::Pending;
+        }
+        self.sending.reserve_capacity(self.part.len());
+        match self.sending.poll_capacity(context) {
+            Poll::Ready(Some(Ok(capacity))) => {
+                let bytes = self.part.split_to(capacity.min(self.part.len()));
+                if self.part.is_empty() {
+                    self.part = self.more.clone();
+                }
+                self.sent += bytes.len();
+                // Fails if the node has ended the call; its response has the reason.
+                let _ = self.sending.send_data(bytes, self.sent >= self.max);
+                // The connection is written in another task.
+                context.waker().wake_by_ref();
+            }
+            // The node has ended the call, or allows no more bytes for now.
+            Poll::Ready(Some(Err(_)) | None) | Poll::Pending => {}
+        }
+        Poll::Pending
+    }
 }
 
 /// Runs a call with a time-out.
@@ -93,6 +159,16 @@ fn within<T>(runtime: &Runtime, call: impl Future<Output = io::Result<T>>) -> io
 }
 
 async fn exchange(requests: SendRequest<Bytes>, body: Bytes) -> io::Result<GrpcReply> {
+    let (response, mut sending) = begin_call(requests).await?;
+    // Fails if the node has refused the call already; its response has the reason.
+    let _ = sending.send_data(body, true);
+    read_reply(response.await.map_err(io::Error::other)?).await
+}
+
+/// Sends the head of a call.
+async fn begin_call(
+    requests: SendRequest<Bytes>,
+) -> io::Result<(ResponseFuture, SendStream<Bytes>)> {
     let head = Request::post(format!("http://tollgate{SHOULD_RATE_LIMIT}"))
         .header("te", "trailers")
         .header("content-type", "application/grpc")
@@ -100,10 +176,11 @@ async fn exchange(requests: SendRequest<Bytes>, body: Bytes) -> io::Result<GrpcR
         .body(())
         .map_err(io::Error::other)?;
     let mut requests = requests.ready().await.map_err(io::Error::other)?;
-    let (response, mut sending) = requests.send_request(head, false).map_err(io::Error::other)?;
-    // Fails if the node has refused the call already; its response says why.
-    let _ = sending.send_data(body, true);
-    let (head, mut body) = response.await.map_err(io::Error::other)?.into_parts();
+    requests.send_request(head, false).map_err(io::Error::other)
+}
+
+async fn read_reply(response: Response<RecvStream>) -> io::Result<GrpcReply> {
+    let (head, mut body) = response.into_parts();
     let mut bytes = Vec::new();
     while let Some(chunk) = body.data().await {
         let chunk = chunk.map_err(io::Error::other)?;

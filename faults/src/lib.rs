@@ -22,6 +22,7 @@ pub mod fleet;
 pub mod flood;
 pub mod front_end;
 pub mod grpc;
+pub mod held_calls;
 pub mod jobs;
 pub mod load;
 pub mod memory_cap;

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 
+use bytes::Bytes;
 use tollgate_testkit::http2::{DATA, END_HEADERS, HEADERS, block, call_headers, frame, hello};
 use tollgate_testkit::wait::MAX_WAIT;
 
@@ -13,6 +14,7 @@ use crate::front_end::{DOMAIN, FrontEnd, Query};
 use crate::grpc::GrpcReply;
 use crate::node::Node;
 use crate::policy::{Loss, per_client_everywhere};
+use crate::scale::Scale;
 use crate::stage::Stage;
 
 /// The bytes sent if the node never closes the connection.
@@ -87,6 +89,8 @@ pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> S
         assert!(sent < MAX_SENT, "{name}: {sent} bytes were accepted");
         max_sent = max_sent.max(sent);
     }
+    let (sent, calls) = assert_endless_calls_refused(stage, &node);
+    max_sent = max_sent.max(sent);
     let deep = assert_deep_refused(&mut node.client());
     // The kernel counts pages with a delay, so the reported peak may shrink.
     let growth = node.peak().saturating_sub(before);
@@ -102,7 +106,7 @@ pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> S
     }
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{} endless requests over HTTP and {} over RESP and gRPC closed after at most {} MiB, {replies} with a status; {deep} deeply nested ones refused; \
+        "{} endless requests over HTTP and {} over RESP and gRPC closed after at most {} MiB, {replies} with a status; {calls}; {deep} deeply nested ones refused; \
          {} KiB more memory than the largest valid requests",
         all.len(),
         endless_of_others().len(),
@@ -132,7 +136,7 @@ fn send_largest_valid(node: &Node) {
     }
 }
 
-/// Endless commands and messages: name, front end, begin, and the bytes that are repeated.
+/// Endless commands, and data that HTTP/2 does not permit: name, front end, begin, and the bytes that are repeated.
 fn endless_of_others() -> Vec<(&'static str, FrontEnd, Vec<u8>, Vec<u8>)> {
     let resp = |name, begin: &str, more: &str| {
         let begin = format!("AUTH {CHECK_TOKEN}\r\n{begin}").into_bytes();
@@ -145,7 +149,8 @@ fn endless_of_others() -> Vec<(&'static str, FrontEnd, Vec<u8>, Vec<u8>)> {
     headers.push(("authorization".to_owned(), format!("Bearer {CHECK_TOKEN}").into()));
     let head = [hello(), frame(HEADERS, END_HEADERS, 1, &block(&headers))].concat();
     let data = frame(DATA, 0, 1, &[0; 16_000]).repeat(CHUNK_SIZE / 16_000);
-    let with = |prefix: [u8; 5]| [&head[..], &frame(DATA, 0, 1, &prefix)].concat();
+    // A message of the maximum length.
+    let begin = [head, frame(DATA, 0, 1, &[0, 0, 1, 0, 0])].concat();
     vec![
         resp("a long argument", "*3\r\n$14\r\nTOLLGATE.CHECK\r\n$1073741824\r\n", "x"),
         resp("an inline command", "PING ", "x"),
@@ -155,9 +160,49 @@ fn endless_of_others() -> Vec<(&'static str, FrontEnd, Vec<u8>, Vec<u8>)> {
         resp("a length", "*", "1"),
         before_login("a long argument before AUTH", "*2\r\n$4\r\nAUTH\r\n$1073741824\r\n"),
         before_login("an inline command before AUTH", "AUTH "),
-        ("a long message", FrontEnd::Grpc, with([0, 255, 255, 255, 255]), data.clone()),
-        ("many messages", FrontEnd::Grpc, with([0, 0, 0, 0, 0]), data),
+        ("data beyond the windows", FrontEnd::Grpc, begin, data),
     ]
+}
+
+/// Asserts the gRPC statuses of too long and of endless messages, which are sent as fast as the node permits. Returns the maximum
+/// number of bytes that were sent before a message was refused for its length, and a description.
+fn assert_endless_calls_refused(stage: &Stage, node: &Node) -> (usize, String) {
+    const RESOURCE_EXHAUSTED: u32 = 8;
+    const INVALID_ARGUMENT: u32 = 3;
+    const DEADLINE_EXCEEDED: u32 = 4;
+    let mut max_sent = 0;
+    // The prefixes of the longest message, and of one with a byte more than the maximum of 64 KiB.
+    for prefix in [[0, 255, 255, 255, 255], [0, 0, 1, 0, 1]] {
+        let (sent, code) = send_call(node, prefix, usize::MAX);
+        assert_eq!(code, RESOURCE_EXHAUSTED, "a message with the prefix {prefix:?}");
+        assert!(
+            sent < MAX_SENT,
+            "a message with the prefix {prefix:?}: {sent} bytes were accepted"
+        );
+        max_sent = max_sent.max(sent);
+    }
+    // Empty messages. The node decides the first of them, which has no domain, when the last one has arrived.
+    let (sent, code) = send_call(node, [0; 5], CHUNK_SIZE);
+    assert_eq!(code, INVALID_ARGUMENT, "{sent} bytes of empty messages");
+    let statuses =
+        format!("too long gRPC messages are status {RESOURCE_EXHAUSTED}, many {INVALID_ARGUMENT}");
+    if stage.scale() == Scale::Quick {
+        return (max_sent, statuses);
+    }
+    let (sent, code) = send_call(node, [0; 5], usize::MAX);
+    assert_eq!(code, DEADLINE_EXCEEDED, "{sent} bytes of empty messages without an end");
+    let mib = sent >> 20;
+    (max_sent, format!("{statuses}, and endless ones {DEADLINE_EXCEEDED} after {mib} MiB in 10 s"))
+}
+
+/// Sends a call with this prefix of a message and then zeros, until there is a response, or the call ends after `max` bytes.
+/// Returns the number of bytes sent, and the status.
+fn send_call(node: &Node, prefix: [u8; 5], max: usize) -> (usize, u32) {
+    let (begin, more) = (Bytes::copy_from_slice(&prefix), Bytes::from(vec![0; 16_000]));
+    match node.grpc().send_until_answered(begin, more, max) {
+        Ok((sent, GrpcReply::Status { code, .. })) => (sent, code),
+        other => panic!("messages with the prefix {prefix:?}: {other:?}"),
+    }
 }
 
 /// Sends until the node closes the connection. Returns the number of bytes sent.

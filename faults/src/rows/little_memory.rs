@@ -1,18 +1,18 @@
 //! A node with the documented memory, and clients that make it use as much as they can.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use tollgate_testkit::http2::{DATA, END_HEADERS, HEADERS, block, call_headers, frame, hello};
 use tollgate_testkit::wait::eventually;
 
 use crate::canary::CHECK_TOKEN;
 use crate::client::{JSON, begin, head};
 use crate::flood::{Flood, Replies};
 use crate::front_end::{FrontEnd, Query};
+use crate::held_calls::{CALLS, HeldCalls, UnfinishedCall};
 use crate::memory_cap::MemoryCap;
 use crate::node::Node;
 use crate::policy::{Loss, per_client_everywhere};
@@ -36,10 +36,20 @@ const LONGEST_KEY: u64 = 1024;
 /// Connections of each listener that the hostile clients leave free.
 const FREE_CONNECTIONS: u64 = 10;
 
-/// The part of its memory that the node must have used, or nothing is proven: one of so many.
+/// The divisor of the memory that the node must have used, or nothing is proven: at least a quarter.
 const MIN_USED: u64 = 4;
 
-/// The maximum time of one write of a hostile client. A node that reads no more makes it wait.
+/// The time after which a node ends a call whose message has not arrived.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time after which a node closes an HTTP/2 connection whose client answers no PING: it waits 20 seconds for a request,
+/// and then 20 seconds for the answer.
+const KEEP_ALIVE: Duration = Duration::from_secs(40);
+
+/// The text of the HTTP response to a request that was dropped because others needed its memory.
+const DROPPED: &str = "the request body arrived more slowly than others";
+
+/// The maximum time of one write of a hostile client over HTTP or RESP. A node that reads no more makes it wait.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The limit of every client.
@@ -61,14 +71,16 @@ pub(super) fn node_with_the_documented_memory_survives_floods(stage: &Stage) -> 
     let node = setup.with("max-keys", max_keys.to_string()).start();
     exhaust(&node, "early");
     let count = connections - FREE_CONNECTIONS;
-    assert_calls_are_small(&node, count);
+    for call in long_heads() {
+        assert_calls_are_small(&node, &call, count);
+    }
     let hold = Duration::from_secs(stage.scale().pick(2, 5));
     let (phases, others) = side_load::during(
         &node,
         |_| Query::of("early"),
         || {
             flood_keys(&node, max_keys);
-            phases().map(|phase| run_phase(&node, &phase, count, hold))
+            phases().map(|phase| run_phase(stage, &node, &phase, count, hold))
         },
     );
     assert_eq!(cap.kills(), 0, "the system killed the node: {}", node.log());
@@ -86,8 +98,8 @@ pub(super) fn node_with_the_documented_memory_survives_floods(stage: &Stage) -> 
     assert_still_exact(&node);
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{} keys at most, {} MiB ({}): keys, then {}; peak {} MiB, not killed; {untracked} keys untracked, {dropped} bodies dropped; \
-         meanwhile all others answered ({})",
+        "{} keys at most, {} MiB ({}): keys, then {}; peak {} MiB, not killed; {untracked} keys untracked, {dropped} bodies dropped, no gRPC \
+         connection closed; meanwhile all others answered ({})",
         max_keys,
         bytes >> 20,
         cap.kind(),
@@ -108,20 +120,26 @@ fn exhaust(node: &Node, client: &str) {
     }
 }
 
-/// Asserts that calls that wait for their message keep neither their heads nor more memory than documented.
-fn assert_calls_are_small(node: &Node, count: u64) {
-    let requests = || node.metric("tollgate_requests_total{frontend=\"grpc\"}");
-    let (before, files, begun) = (node.rss(), node.files(), requests());
-    let hostile = Hostile {
-        name: "long heads of calls",
-        front_end: FrontEnd::Grpc,
-        bytes: calls(&[b'y'; 14 << 10], 0),
-    };
-    let held = open(node, &hostile, count);
-    let calls = f64::from(u32::try_from(count * CALLS_EACH).expect("the count fits u32"));
-    eventually("the node has begun all calls", || requests() >= begun + calls);
+/// The number of gRPC calls that have begun.
+fn calls_begun(node: &Node) -> f64 {
+    node.metric("tollgate_requests_total{frontend=\"grpc\"}")
+}
+
+/// Waits until all calls of `count` connections have begun, besides the `before` that began earlier.
+fn wait_until_begun(node: &Node, before: f64, count: u64) {
+    let calls = u32::try_from(count).expect("a small number") * CALLS;
+    eventually("the node has begun all calls", || calls_begun(node) >= before + f64::from(calls));
+}
+
+/// Asserts that calls that wait for their message keep no more of their heads than documented.
+fn assert_calls_are_small(node: &Node, calls: &HostileCalls, count: u64) {
+    let (before, files, begun) = (node.rss(), node.files(), calls_begun(node));
+    let mut held = open_calls(node, calls, count);
+    wait_until_begun(node, begun, count);
     let each = node.rss().saturating_sub(before) / count;
-    assert!(each < PER_GRPC_CONNECTION, "{each} bytes for each connection with long heads");
+    let name = calls.name;
+    assert!(each < PER_GRPC_CONNECTION, "{each} bytes for each connection with {name}");
+    assert_held(calls, &mut held);
     drop(held);
     eventually("all connections are closed", || node.files() <= files);
 }
@@ -134,21 +152,55 @@ fn flood_keys(node: &Node, max_keys: u64) {
     assert_eq!(flood.send(0..2 * max_keys), expected, "each key is new");
 }
 
-/// What the connections of one kind send. Some of these bytes may remain unsent, and nothing is read.
+/// The bytes that each HTTP or RESP connection of one kind sends. Some of them may remain unsent, and nothing is read.
 struct Hostile {
     name: &'static str,
     front_end: FrontEnd,
     bytes: Vec<u8>,
 }
 
-/// The kinds of connections that are open at the same time, one for each listener.
-fn phases() -> [[Hostile; 3]; 4] {
+/// The calls that each gRPC connection of one kind begins.
+struct HostileCalls {
+    name: &'static str,
+    call: UnfinishedCall,
+}
+
+/// The connections that are open at the same time: one kind for each listener.
+struct Kinds {
+    http: Hostile,
+    resp: Hostile,
+    grpc: HostileCalls,
+}
+
+/// Calls with the longest heads: one header that the node does not need, and headers that it needs later.
+fn long_heads() -> [HostileCalls; 2] {
+    let calls = |name, headers| HostileCalls {
+        name,
+        call: UnfinishedCall { headers, ..UnfinishedCall::default() },
+    };
+    [
+        calls("calls with a long header", vec![("x-long", vec![b'y'; 14 << 10])]),
+        calls("calls with long tracestates", vec![("tracestate", vec![b'y'; 2000]); 7]),
+    ]
+}
+
+/// Calls with the begin of a long message. The bodies of all calls together are a little shorter than the window of a connection,
+/// and each is long enough that the node reserves memory for its message.
+fn incomplete_messages() -> HostileCalls {
+    let body = [&[0, 0, 0, 0xf0, 0][..], &[0; 1300]].concat();
+    HostileCalls {
+        name: "incomplete messages",
+        call: UnfinishedCall { body, ..UnfinishedCall::default() },
+    }
+}
+
+/// The phases of the row.
+fn phases() -> [Kinds; 4] {
     let http = |name, text: String| Hostile { name, front_end: FrontEnd::Http, bytes: text.into() };
     let resp = |name, text: &str| {
         let bytes = format!("AUTH {CHECK_TOKEN}\r\n{text}").into();
         Hostile { name, front_end: FrontEnd::Resp, bytes }
     };
-    let grpc = |name, bytes| Hostile { name, front_end: FrontEnd::Grpc, bytes };
     let length = |length: usize| format!("content-length: {length}\r\n");
     // The longest response: a thousand results with sixteen limits each.
     let limits: Vec<String> = (1..=16).map(|seconds| format!("9/{seconds}s")).collect();
@@ -161,77 +213,75 @@ fn phases() -> [[Hostile; 3]; 4] {
     let command = "*3\r\n$14\r\nTOLLGATE.CHECK\r\n$2\r\nab\r\n$60000\r\n".to_owned();
     let command = command + &"x".repeat(59_000);
     let replies = format!("*2\r\n$4\r\nECHO\r\n$60000\r\n{}\r\n", "x".repeat(60_000)).repeat(100);
+    let [long_header, long_tracestates] = long_heads();
     [
-        [
-            http("incomplete bodies", body),
-            resp("incomplete commands", &command),
-            grpc("incomplete messages", calls(&[], 48_000)),
-        ],
-        [
-            http("unread batches", batch.repeat(4)),
-            resp("unread replies", &replies),
-            grpc("long heads of calls", calls(&[b'y'; 14 << 10], 0)),
-        ],
-        [
-            http("unread responses", responses),
-            resp("incomplete commands", &command),
-            grpc("incomplete messages", calls(&[], 48_000)),
-        ],
-        [
-            http("incomplete heads", heads),
-            resp("unread replies", &replies),
-            grpc("long heads of calls", calls(&[b'y'; 14 << 10], 0)),
-        ],
+        Kinds {
+            http: http(INCOMPLETE_BODIES, body),
+            resp: resp("incomplete commands", &command),
+            grpc: incomplete_messages(),
+        },
+        Kinds {
+            http: http("unread batches", batch.repeat(4)),
+            resp: resp("unread replies", &replies),
+            grpc: long_header,
+        },
+        Kinds {
+            http: http("unread responses", responses),
+            resp: resp("incomplete commands", &command),
+            grpc: incomplete_messages(),
+        },
+        Kinds {
+            http: http("incomplete heads", heads),
+            resp: resp("unread replies", &replies),
+            grpc: long_tracestates,
+        },
     ]
 }
 
-/// The number of calls of a gRPC connection: the maximum.
-const CALLS_EACH: u64 = 100;
+/// The kind of HTTP connections whose bodies need more memory than there is for incomplete requests.
+const INCOMPLETE_BODIES: &str = "incomplete bodies";
 
-/// As many calls on one connection as possible, with a header of this value, and this much of a longer message.
-fn calls(header: &[u8], message: usize) -> Vec<u8> {
-    let mut headers = call_headers();
-    headers.push(("authorization".to_owned(), format!("Bearer {CHECK_TOKEN}").into()));
-    headers.push(("x-long".to_owned(), header.to_vec()));
-    let (head, begin) = (block(&headers), [&[0, 0, 0, 0xf0, 0][..], &vec![0; message]].concat());
-    let call = |number: u64| {
-        let stream = u32::try_from(2 * number + 1).expect("a small number");
-        let mut bytes = frame(HEADERS, END_HEADERS, stream, &head);
-        if message > 0 {
-            bytes.extend(begin.chunks(16_000).flat_map(|part| frame(DATA, 0, stream, part)));
-        }
-        bytes
-    };
-    [hello(), (0..CALLS_EACH).flat_map(call).collect()].concat()
-}
-
-/// What was seen in a phase.
+/// The results of a phase.
 struct Phase {
     description: String,
-    /// The number of incomplete bodies that the node dropped.
+    /// The number of incomplete bodies that the node dropped because it needed their memory.
     dropped: usize,
 }
 
 /// Opens `count` connections to each listener, and keeps them for a time.
-fn run_phase(node: &Node, kinds: &[Hostile; 3], count: u64, hold: Duration) -> Phase {
-    let files = node.files();
-    let held = thread::scope(|scope| {
-        let open = |hostile| scope.spawn(move || open(node, hostile, count));
-        let opening: Vec<_> = kinds.iter().map(open).collect();
-        let held = opening.into_iter().map(|held| held.join().expect("opening does not panic"));
-        held.collect::<Vec<_>>()
+fn run_phase(stage: &Stage, node: &Node, kinds: &Kinds, count: u64, hold: Duration) -> Phase {
+    let (files, begun) = (node.files(), calls_begun(node));
+    let (http, resp) = thread::scope(|scope| {
+        let [http, resp] = [&kinds.http, &kinds.resp]
+            .map(|hostile| scope.spawn(move || open(node, hostile, count)));
+        let join = |held: thread::ScopedJoinHandle<'_, _>| held.join().expect("opening succeeds");
+        (join(http), join(resp))
     });
+    // Last, because calls time out soonest.
+    let mut grpc = open_calls(node, &kinds.grpc, count);
+    wait_until_begun(node, begun, count);
     wait_for(hold);
-    let rss = node.rss();
-    let dropped = held.iter().flatten().filter(|stream| is_dropped(stream)).count();
-    drop(held);
+    let dropped = || http.iter().filter(|stream| is_dropped(stream)).count();
+    if kinds.http.name == INCOMPLETE_BODIES {
+        eventually("the node drops an incomplete body", || dropped() > 0);
+    }
+    let (rss, dropped) = (node.rss(), dropped());
+    let ended = assert_held(&kinds.grpc, &mut grpc);
+    // The calls need four times the memory that there is for incomplete requests.
+    let has_dropped = ended > 0 || kinds.grpc.call.body.is_empty();
+    stage.check_time(has_dropped, || "no call was dropped while others waited".to_owned());
+    drop((http, resp, grpc));
     eventually("all connections are closed", || node.files() <= files);
-    let names = kinds.each_ref().map(|kind| kind.name).join(", ");
-    let description = format!("{count} connections each with {names}: {} MiB", rss >> 20);
+    let [http, resp, grpc] = [kinds.http.name, kinds.resp.name, kinds.grpc.name];
+    let all = count * u64::from(CALLS);
+    let description = format!(
+        "{count} connections each with {http}, {resp}, {grpc} ({ended} of {all} calls ended): {} MiB",
+        rss >> 20
+    );
     Phase { description, dropped }
 }
 
-/// Opens connections that send bytes and read nothing.
+/// Opens HTTP or RESP connections that send bytes and read nothing.
 fn open(node: &Node, hostile: &Hostile, count: u64) -> Vec<TcpStream> {
     let address: SocketAddr = node.address_of(hostile.front_end);
     let open = |_| {
@@ -244,11 +294,41 @@ fn open(node: &Node, hostile: &Hostile, count: u64) -> Vec<TcpStream> {
     (0..count).map(open).collect()
 }
 
-/// Returns whether the node has dropped the incomplete body of a connection.
-fn is_dropped(mut stream: &TcpStream) -> bool {
-    let mut status = [0; 12];
+/// Opens gRPC connections and begins as many calls on each as possible.
+fn open_calls(node: &Node, calls: &HostileCalls, count: u64) -> Vec<HeldCalls> {
+    let address = node.grpc_address();
+    let open = |_| HeldCalls::open(address, &calls.call);
+    let held: Result<Vec<HeldCalls>, _> = (0..count).map(open).collect();
+    held.unwrap_or_else(|error| panic!("{}: {error}", calls.name))
+}
+
+/// Asserts that the node has read all calls, and has closed no connection. Only calls with a part of a message may have ended:
+/// they need memory that others wait for. Returns the number of those.
+fn assert_held(calls: &HostileCalls, held: &mut [HeldCalls]) -> u32 {
+    let mut ended = 0;
+    for connection in held {
+        match connection.count_ended() {
+            Ok(count) => {
+                let may_end = !calls.call.body.is_empty() || connection.age() >= CALL_TIMEOUT;
+                assert!(count == 0 || may_end, "{}: {count} calls ended early", calls.name);
+                ended += count;
+            }
+            Err(error) => {
+                let age = connection.age();
+                assert!(age >= KEEP_ALIVE, "{} after {age:?}: {error}", calls.name);
+            }
+        }
+    }
+    ended
+}
+
+/// Returns whether the node has dropped the incomplete body of a connection because others needed its memory.
+fn is_dropped(stream: &TcpStream) -> bool {
+    let mut bytes = [0; 2048];
     stream.set_nonblocking(true).expect("a socket may be non-blocking");
-    stream.read_exact(&mut status).is_ok() && status == *b"HTTP/1.1 408"
+    let Ok(length) = stream.peek(&mut bytes) else { return false };
+    let response = String::from_utf8_lossy(&bytes[..length]);
+    response.starts_with("HTTP/1.1 408") && response.contains(DROPPED)
 }
 
 /// Asserts that every front end still decides exactly.
