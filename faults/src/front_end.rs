@@ -123,7 +123,7 @@ fn auth_request_to(endpoint: &str, headers: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// What a front end answered.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The request is allowed.

@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_millis(40);
 /// The results of each front end.
 pub type Tallies = Vec<(FrontEnd, Tally)>;
 
-/// Sends to all front ends besides HTTP, over one connection each, until `fault` returns. `query` gets the number of the
+/// Sends to all front ends besides HTTP, over one connection each, until `fault` returns, and at least one request over each. `query` gets the number of the
 /// request.
 pub fn during<R>(
     node: &Node,
@@ -49,7 +49,8 @@ fn send(
 ) -> Vec<RequestResult> {
     let (mut results, mut open) = (Vec::new(), None);
     let address = node.address_of(front_end);
-    while !is_over.load(Ordering::SeqCst) {
+    // At least one request, also if the fault ends before this thread starts.
+    loop {
         let number = results.len() as u64;
         let sent = Instant::now();
         let answer = match open.take() {
@@ -70,8 +71,10 @@ fn send(
         }
         results.push(result);
         wait_for(INTERVAL);
+        if is_over.load(Ordering::SeqCst) {
+            return results;
+        }
     }
-    results
 }
 
 /// Describes the number of answers of each front end.

@@ -122,8 +122,8 @@ fn run_outage(stage: &Stage, node: &Node, outage: &Outage<'_>) -> String {
     )
 }
 
-/// Asserts that the node decided the requests of all front ends itself while Redis was lost: only responses over HTTP say so,
-/// but the metric counts all.
+/// Asserts that the node decided the requests of all front ends itself while Redis was lost. Only responses over HTTP report
+/// it, but the metric counts all.
 fn assert_others_degraded(
     node: &Node,
     tally: &Tally,

@@ -17,7 +17,7 @@ use crate::stage::Stage;
 const LIMIT: u64 = 5;
 const POLICY_LIMIT: &str = "5/h";
 /// The number of exhausted clients.
-const VICTIMS: u64 = 10;
+const EXHAUSTED: u64 = 10;
 
 /// Connections that send the flood.
 const CONNECTIONS: u64 = 4;
@@ -50,11 +50,11 @@ fn flood_memory(stage: &Stage) -> String {
     let policy = per_client_everywhere(POLICY_LIMIT, Loss::Local);
     let setup = stage.node().all_front_ends().policy(&policy);
     let node = setup.with("max-keys", max_keys.to_string()).start();
-    exhaust_victims(&node);
+    exhaust_clients(&node);
     let flood = flood(&node, LONG_PERIOD);
     let (before, used) = (node.rss(), keys(&node));
     let began = Instant::now();
-    let (replies, victims) = flood_beside_victims(&node, || {
+    let (replies, others) = flood_beside_exhausted_clients(&node, || {
         // The store is full after the first part; memory grows no more during the second.
         let full = 2 * max_keys;
         let mut replies = flood.send(0..full);
@@ -76,14 +76,14 @@ fn flood_memory(stage: &Stage) -> String {
     let growth = node.peak().saturating_sub(before);
     let bound = max_keys * (BYTES_PER_KEY + KEY_BYTES) + PROCESS_GROWTH;
     assert!(growth < bound, "{growth} bytes for {max_keys} keys");
-    assert_victims(&node, true);
+    assert_still_exhausted(&node, true);
     format!(
         "{} keys in {:.0} s, {max_keys} kept in {} MiB ({} bytes each), {untracked} untracked; {}",
         replies.allowed,
         took.as_secs_f64(),
         growth >> 20,
         growth / max_keys,
-        describe(&victims)
+        describe(&others)
     )
 }
 
@@ -93,15 +93,15 @@ fn flood_denying(stage: &Stage) -> String {
     let policy = per_client_everywhere(POLICY_LIMIT, Loss::Local);
     let setup = stage.node().all_front_ends().policy(&policy).with("at-cap", "deny");
     let node = setup.with("max-keys", max_keys.to_string()).start();
-    exhaust_victims(&node);
+    exhaust_clients(&node);
     let (used, flood) = (keys(&node), flood(&node, LONG_PERIOD));
-    let (replies, victims) = flood_beside_victims(&node, || flood.send(0..2 * max_keys));
+    let (replies, others) = flood_beside_exhausted_clients(&node, || flood.send(0..2 * max_keys));
     let allowed = max_keys - used;
     let expected = Replies { allowed, refused: 2 * max_keys - allowed, errors: 0 };
     assert_eq!(replies, expected, "new keys are refused when the store is full");
     assert_eq!(keys(&node), max_keys, "the store is full");
-    assert_victims(&node, false);
-    format!("{} of {} keys refused; {}", replies.refused, replies.all(), describe(&victims))
+    assert_still_exhausted(&node, false);
+    format!("{} of {} keys refused; {}", replies.refused, replies.all(), describe(&others))
 }
 
 /// Floods a node with Redis.
@@ -111,11 +111,11 @@ fn flood_redis(stage: &Stage) -> String {
     let policy = per_client_everywhere(POLICY_LIMIT, Loss::Local);
     let setup = stage.node().all_front_ends().policy(&policy).redis(&redis::url(&server));
     let node = setup.patient().start();
-    exhaust_victims(&node);
+    exhaust_clients(&node);
     let (flood, began) = (flood(&node, SHORT_PERIOD), Instant::now());
     let (before, node_before) = (redis::info(&server, "used_memory"), node.rss());
     let (mut most_keys, mut most_memory, mut longest) = (0, 0, Duration::ZERO);
-    let (replies, victims) = flood_beside_victims(&node, || {
+    let (replies, others) = flood_beside_exhausted_clients(&node, || {
         let (mut replies, part) = (Replies::default(), flooded / 10);
         for nth in 0..10 {
             let numbers = nth * part..(nth + 1) * part;
@@ -137,13 +137,13 @@ fn flood_redis(stage: &Stage) -> String {
     assert!(memory < bound, "{memory} bytes for {most_keys} keys");
     let growth = node.rss().saturating_sub(node_before);
     assert!(growth < PROCESS_GROWTH, "{growth} bytes more in a node that keeps no keys");
-    assert_victims(&node, true);
+    assert_still_exhausted(&node, true);
     format!(
         "{flooded} keys in {:.0} s, at most {most_keys} and {} MiB at a time, longest TTL {:.1} s; {}",
         took.as_secs_f64(),
         memory >> 20,
         longest.as_secs_f64(),
-        describe(&victims)
+        describe(&others)
     )
 }
 
@@ -152,8 +152,8 @@ fn flood(node: &Node, period: u32) -> Flood {
     Flood { address, connections: CONNECTIONS, period, key_bytes: KEY_BYTES }
 }
 
-fn victim(number: u64) -> Query {
-    Query::of(format!("victim-{}", number % VICTIMS))
+fn exhausted(number: u64) -> Query {
+    Query::of(format!("exhausted-{}", number % EXHAUSTED))
 }
 
 /// A client that has used a part of its limit.
@@ -161,40 +161,43 @@ fn partial() -> Query {
     Query::of("partial")
 }
 
-/// Exhausts the victims. HTTP, RESP and auth requests share counters; gRPC requests have their own rule.
-fn exhaust_victims(node: &Node) {
+/// Exhausts the clients. HTTP, RESP and auth requests share counters; gRPC requests have their own rule.
+fn exhaust_clients(node: &Node) {
     for front_end in [FrontEnd::Http, FrontEnd::Grpc] {
         let mut connection = node.connect(front_end);
         let mut check = |query: &Query| {
             let answer = connection.check(query).expect("the node responds");
             answer.is_allowed()
         };
-        for number in 0..VICTIMS {
-            let allowed = (0..=LIMIT).filter(|_| check(&victim(number))).count();
+        for number in 0..EXHAUSTED {
+            let allowed = (0..=LIMIT).filter(|_| check(&exhausted(number))).count();
             assert_eq!(allowed as u64, LIMIT, "{}", front_end.name());
         }
         assert!(check(&partial()));
     }
 }
 
-/// Floods a node. Meanwhile, every front end sends requests of the victims.
-fn flood_beside_victims(node: &Node, flood: impl FnOnce() -> Replies) -> (Replies, Tallies) {
-    let (replies, victims) = side_load::during(node, victim, flood);
-    for (front_end, tally) in &victims {
+/// Floods a node. Meanwhile, every front end sends requests of the exhausted clients.
+fn flood_beside_exhausted_clients(
+    node: &Node,
+    flood: impl FnOnce() -> Replies,
+) -> (Replies, Tallies) {
+    let (replies, others) = side_load::during(node, exhausted, flood);
+    for (front_end, tally) in &others {
         tally.assert_none_failed();
         let name = front_end.name();
-        assert!(tally.count() > 0, "no victim sent a request over {name}");
+        assert!(tally.count() > 0, "no exhausted client sent a request over {name}");
         assert_eq!(tally.admitted(), 0, "exhausted clients were admitted over {name}");
     }
-    (replies, victims)
+    (replies, others)
 }
 
-/// Asserts that victims are still exhausted, other clients have what they had, and new clients are decided.
-fn assert_victims(node: &Node, admits_new: bool) {
+/// Asserts that exhausted clients are still refused, other clients have what they had, and new clients are decided.
+fn assert_still_exhausted(node: &Node, admits_new: bool) {
     for front_end in FrontEnd::ALL {
         let name = front_end.name();
-        for number in 0..VICTIMS {
-            let answer = node.check_over(front_end, &victim(number));
+        for number in 0..EXHAUSTED {
+            let answer = node.check_over(front_end, &exhausted(number));
             assert!(!answer.is_allowed(), "an exhausted client was admitted over {name}");
         }
         let answer = node.check_over(front_end, &Query::of("new"));
@@ -217,8 +220,8 @@ fn number(count: u64) -> f64 {
     f64::from(u32::try_from(count).expect("the count fits u32"))
 }
 
-fn describe(victims: &Tallies) -> String {
-    format!("no exhausted client admitted ({})", side_load::counts(victims))
+fn describe(others: &Tallies) -> String {
+    format!("no exhausted client admitted ({})", side_load::counts(others))
 }
 
 /// The keys of the flood in Redis.

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::mem::take;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
-use tollgate_testkit::server::{Server, free_port};
+use tollgate_testkit::server::Server;
 use tollgate_testkit::wait::pause;
 
 use crate::client::{Client, Reply, key};
@@ -30,7 +30,11 @@ fn drain_time(stage: &Stage) -> Duration {
 pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
     let (rounds, min_responses) = stage.scale().pick((1, 1_000), (10, 1_000_000));
     let server = redis::start();
-    let free = || SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let mut ports = own_ports();
+    let mut free = || {
+        let port = ports.next().expect("a port is free");
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+    };
     let listeners = [(); NODES].map(|()| Listeners { http: free(), resp: free(), grpc: free() });
     let start = |node: usize| start(stage, &server, &listeners[node]);
     let mut nodes: Vec<Node> = (0..NODES).map(start).collect();
@@ -91,6 +95,17 @@ fn start(stage: &Stage, server: &Server, listeners: &Listeners) -> Node {
         .policy(&per_client_everywhere(&format!("{LIMIT}/h"), Loss::Local))
         .with("drain-ms", drain_time(stage).as_millis().to_string());
     setup.patient().start()
+}
+
+/// Ports that only this row uses. The ports of a node that is being replaced are free for seconds, and another row, which runs in a
+/// process of its own, could take one from `free_port` meanwhile. Those are below 20,000, their cluster buses below 30,000, and
+/// the system assigns ports from 32,768 on. Two processes with this row begin at different ports.
+fn own_ports() -> impl Iterator<Item = u16> {
+    const FIRST: u16 = 30_000;
+    const COUNT: u16 = 2700;
+    let begin = u16::try_from(process::id() % 270 * 10).expect("at most 2690");
+    let ports = (0..COUNT).map(move |step| FIRST + (begin + step) % COUNT);
+    ports.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
 }
 
 /// Stops a node with SIGTERM, and starts another on its address.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::system::{BURST, RATE, REDIS_NODES};
 
-/// Which store counts a client.
+/// The store that counts a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Store {
     Memory,
@@ -21,12 +21,18 @@ pub(super) type Admissions = BTreeMap<(usize, Store, u64), u64>;
 #[derive(Debug)]
 pub(super) struct Segments {
     current: AtomicUsize,
+    /// The last segment with an admission on a node with Redis.
+    last_admitted: AtomicUsize,
     begins: Mutex<Vec<Instant>>,
 }
 
 impl Segments {
     pub(super) fn new() -> Self {
-        Self { current: AtomicUsize::new(0), begins: Mutex::new(vec![Instant::now()]) }
+        Self {
+            current: AtomicUsize::new(0),
+            last_admitted: AtomicUsize::new(0),
+            begins: Mutex::new(vec![Instant::now()]),
+        }
     }
 
     /// The number of the current segment.
@@ -40,6 +46,16 @@ impl Segments {
         self.current.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Records that a node with Redis admitted a counted client.
+    pub(super) fn record_admission(&self, segment: usize) {
+        self.last_admitted.fetch_max(segment, Ordering::SeqCst);
+    }
+
+    /// Returns whether a node with Redis admitted a counted client in the current segment. Not for the first segment.
+    pub(super) fn has_admission(&self) -> bool {
+        self.last_admitted.load(Ordering::SeqCst) == self.current()
+    }
+
     /// The length of each segment. The last one ends now.
     pub(super) fn lengths(&self) -> Vec<Duration> {
         let begins = self.begins.lock().expect("not poisoned");
@@ -51,11 +67,11 @@ impl Segments {
 /// The highest admission of a client in a segment, relative to its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Highest {
-    /// What was admitted.
+    /// The number of admitted requests.
     pub(super) admitted: u64,
     /// The bound of that segment.
     pub(super) bound: u64,
-    /// How many clients and segments exceeded their bounds.
+    /// The number of clients and segments above their bounds.
     pub(super) exceeded: usize,
 }
 
@@ -79,6 +95,14 @@ pub(super) fn highest(admissions: &Admissions, of: Store, lengths: &[Duration]) 
     highest
 }
 
+/// The number of admissions during outages of Redis.
+pub(super) fn outage_admissions(admissions: &Admissions) -> u64 {
+    let in_outages = admissions
+        .iter()
+        .filter(|((segment, store, _), _)| *store == Store::Redis && !segment.is_multiple_of(2));
+    in_outages.map(|(_, count)| count).sum()
+}
+
 /// The bound of a segment. In an outage, each node admits its share of the limit, rounded up, and Redis, which lost its
 /// counters, admits the limit once more on the nodes that reach it.
 fn redis_bound(segment: usize, length: Duration) -> u64 {
@@ -98,7 +122,7 @@ fn bound(burst: u64, rate: u64, length: Duration) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use super::{Admissions, Highest, Store, highest};
+    use super::{Admissions, Highest, Store, highest, outage_admissions};
 
     #[test]
     fn each_segment_of_redis_has_its_own_bound() {
@@ -110,6 +134,7 @@ mod tests {
         let expected = Highest { admitted: 142, bound: 141, exceeded: 1 };
         assert_eq!(highest(&admissions, Store::Redis, &lengths), expected);
         assert_eq!(highest(&admissions, Store::Memory, &lengths).exceeded, 0);
+        assert_eq!(outage_admissions(&admissions), 243);
     }
 
     #[test]

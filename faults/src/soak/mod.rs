@@ -25,7 +25,7 @@ use crate::stage::Stage;
 use crate::timing::Timing;
 use crate::waiting::wait_until;
 
-/// How long and on which binary.
+/// The binary and the length of a soak.
 #[derive(Debug, Clone)]
 pub struct Soak {
     /// The `tollgate` binary.
@@ -40,7 +40,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// Number of times that Redis is killed.
 const REDIS_KILLS: u32 = 10;
 
-/// Runs a soak, and returns what was seen.
+/// Runs a soak, and returns its figures.
 ///
 /// # Panics
 /// If a server or node cannot be started or reached.

@@ -1,13 +1,14 @@
-//! What a soak showed, and whether that is good enough.
+//! The figures of a soak and the checks on them.
 
 use std::fmt;
 use std::time::Duration;
 
+use super::REDIS_KILLS;
 use super::changes::Done;
-use super::counted::{Highest, Store, highest};
+use super::counted::{Highest, Store, highest, outage_admissions};
 use super::samples::{Samples, Trend};
 use super::system::{REDIS_NODES, System};
-use super::traffic::Seen;
+use super::traffic::Results;
 
 /// Maximum growth of the resident memory of a node.
 const MAX_GROWTH: f64 = 0.01;
@@ -26,6 +27,8 @@ pub struct Report {
     changes: Done,
     memory: Highest,
     redis: Highest,
+    /// Admissions of counted clients while Redis was down.
+    in_outages: u64,
     /// The node with the memory store first.
     trends: Vec<Trend>,
     /// Panics and errors in the logs.
@@ -37,7 +40,7 @@ pub struct Report {
 pub enum Failures {
     /// All.
     All,
-    /// All but growth: a soak of seconds ends before tables have their size.
+    /// All but growth and the number of kills: a soak of seconds ends before tables have their size, and an outage takes seconds.
     WithoutGrowth,
 }
 
@@ -45,28 +48,29 @@ impl Report {
     pub(super) fn new(
         system: &System,
         peak: u32,
-        (length, results): (Duration, Vec<Seen>),
+        (length, results): (Duration, Vec<Results>),
         samples: &Samples,
         changes: Done,
         segments: &[Duration],
     ) -> Self {
-        let mut seen = Seen::default();
-        results.into_iter().for_each(|result| seen.add(result));
+        let mut all = Results::default();
+        results.into_iter().for_each(|results| all.add(results));
         Self {
             length,
             peak,
-            requests: seen.requests,
-            shed: seen.shed,
-            failed: seen.failed,
+            requests: all.requests,
+            shed: all.shed,
+            failed: all.failed,
             changes,
-            memory: highest(&seen.admissions, Store::Memory, segments),
-            redis: highest(&seen.admissions, Store::Redis, segments),
+            memory: highest(&all.admissions, Store::Memory, segments),
+            redis: highest(&all.admissions, Store::Redis, segments),
+            in_outages: outage_admissions(&all.admissions),
             trends: samples.trends(),
             panics: system.nodes().map(|node| node.logged(&["panicked"])).sum(),
         }
     }
 
-    /// Returns what is wrong.
+    /// Returns the checks that failed.
     #[must_use]
     pub fn failures(&self, which: Failures) -> Vec<String> {
         let mut failures = Vec::new();
@@ -86,12 +90,20 @@ impl Report {
             check(admitted > 0, format!("{store}: no counted client was admitted"));
         }
         check(self.panics == 0, format!("{} panics", self.panics));
-        let (kills, opened) = (self.changes.kills, self.changes.breakers_opened);
+        let Done { overrides, policies, reloads, kills, breakers_opened: opened } = self.changes;
+        let min_kills = match which {
+            Failures::All => REDIS_KILLS.into(),
+            Failures::WithoutGrowth => 1,
+        };
+        check(kills >= min_kills, format!("{kills} kills of Redis, expected {min_kills}"));
         check(
             opened >= kills * REDIS_NODES as u64,
             format!("{kills} kills of Redis opened {opened} breakers"),
         );
-        check(self.changes.reloads > 0, "no policy was loaded".to_owned());
+        check(self.in_outages > 0, "no counted client was admitted in an outage".to_owned());
+        check(overrides > 0, "no override was changed".to_owned());
+        check(policies > 0, "no policy was written".to_owned());
+        check(reloads > 0, "no policy was loaded".to_owned());
         if which == Failures::All {
             for (node, trend) in self.trends.iter().enumerate() {
                 let growth = trend.growth * 100.0;
@@ -114,7 +126,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Done { overrides, policies, reloads, kills, breakers_opened } = self.changes;
         let seconds = self.length.as_secs_f64();
-        writeln!(f, "| figure | seen |\n|---|---|")?;
+        writeln!(f, "| figure | measured |\n|---|---|")?;
         writeln!(f, "| time under load | {seconds:.0} s |")?;
         writeln!(
             f,
@@ -122,7 +134,11 @@ impl fmt::Display for Report {
             self.requests, self.peak
         )?;
         writeln!(f, "| failed; shed | {}; {} |", self.failed.len(), self.shed)?;
-        writeln!(f, "| kills of Redis; breakers opened | {kills}; {breakers_opened} |")?;
+        writeln!(
+            f,
+            "| kills of Redis; breakers opened; counted admissions in outages | {kills}; {breakers_opened}; {} |",
+            self.in_outages
+        )?;
         writeln!(
             f,
             "| changes of overrides; policies written; reloads | {overrides}; {policies}; {reloads} |"

@@ -14,13 +14,13 @@ struct Sample {
     files: u64,
 }
 
-/// What the samples of one node show in the second half of the time. In the first one its tables reach their size: the audit
+/// The trend of one node in the second half of the soak. In the first one its tables reach their size: the audit
 /// has a thousand entries after four minutes, and the refused keys are those of five minutes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Trend {
     /// The median of the resident memory in the first third of the measured time, in bytes.
     pub(super) rss: u64,
-    /// By how much memory grew in the measured time, relative to its begin.
+    /// The growth of the memory in the measured time, relative to its begin.
     pub(super) growth: f64,
     /// The median numbers of descriptors in the first and in the last third of the measured time.
     pub(super) files: [u64; 2],

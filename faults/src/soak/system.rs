@@ -16,7 +16,10 @@ pub(super) const REDIS_NODES: usize = 2;
 pub(super) const BURST: u64 = 100;
 pub(super) const RATE: u64 = 20;
 
-/// Everything that runs.
+/// The version of the policy with which the nodes start.
+pub(super) const FIRST_POLICY: u64 = 1;
+
+/// All nodes and servers of a soak.
 pub(super) struct System {
     pub(super) redis: Server,
     pub(super) memory: Node,
@@ -27,7 +30,7 @@ pub(super) struct System {
 
 impl System {
     pub(super) fn start(stage: &Stage) -> Self {
-        let policy = stage.scratch().write("policy.yaml", policy(1));
+        let policy = stage.scratch().write("policy.yaml", policy(FIRST_POLICY));
         let node = || stage.node().policy_file(&policy).with("max-keys", "20000");
         let redis = redis::start();
         let memory = node().with("data-dir", stage.scratch().path().join("memory")).start();

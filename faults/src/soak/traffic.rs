@@ -20,15 +20,15 @@ const SENDERS_PER_NODE: usize = 3;
 /// Counted clients of each store. Each has more requests than its limit.
 const COUNTED: u64 = 4;
 
-/// One of so many requests is from a counted client, and one of so many under the rule whose limit changes.
+/// The number of requests per request of a counted client, and per request under the rule whose limit changes.
 const COUNTED_EVERY: u64 = 8;
 const CHANGING_EVERY: u64 = 50;
 
-/// Other clients at a time, and how long until others take their place.
+/// Other clients at a time, and the time until others take their place.
 const CLIENTS: u64 = 5000;
 const CLIENTS_CHANGE_EVERY: Duration = Duration::from_secs(5);
 
-/// How long the peak is measured.
+/// The time for which the peak is measured.
 const PEAK_TIME: Duration = Duration::from_secs(3);
 
 /// Stops the senders when it is dropped, so that a panic of the program also ends them.
@@ -47,9 +47,9 @@ pub(super) struct Traffic<'a> {
     interval: Duration,
 }
 
-/// What one sender saw.
+/// The results of one sender.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Results {
     pub(super) requests: u64,
     pub(super) admissions: Admissions,
     pub(super) shed: u64,
@@ -71,13 +71,13 @@ impl<'a> Traffic<'a> {
         let (segments, is_over) = (Segments::new(), AtomicBool::new(false));
         let unpaced =
             Traffic { segments: &segments, senders: senders(system), interval: Duration::ZERO };
-        let seen: Vec<Seen> = thread::scope(|scope| {
+        let results: Vec<Results> = thread::scope(|scope| {
             let senders = unpaced.spawn(scope, &is_over);
             wait_until(Instant::now() + PEAK_TIME);
             drop(StopOnDrop(&is_over));
             senders.into_iter().map(|sender| sender.join().expect("a sender")).collect()
         });
-        let requests: u64 = seen.iter().map(|seen| seen.requests).sum();
+        let requests: u64 = results.iter().map(|result| result.requests).sum();
         u32::try_from(requests / PEAK_TIME.as_secs()).expect("fewer than 2^32 requests")
     }
 
@@ -86,7 +86,7 @@ impl<'a> Traffic<'a> {
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
         is_over: &'env AtomicBool,
-    ) -> Vec<ScopedJoinHandle<'scope, Seen>> {
+    ) -> Vec<ScopedJoinHandle<'scope, Results>> {
         let numbered = (1..).zip(&self.senders);
         let sender = |(number, (store, address)): (u64, &'env (Store, SocketAddr))| {
             scope.spawn(move || self.send(number, (*store, *address), is_over))
@@ -99,8 +99,8 @@ impl<'a> Traffic<'a> {
         number: u64,
         (store, address): (Store, SocketAddr),
         is_over: &AtomicBool,
-    ) -> Seen {
-        let (mut random, mut seen) = (Random::new(number), Seen::default());
+    ) -> Results {
+        let (mut random, mut results) = (Random::new(number), Results::default());
         let (began, mut due) = (Instant::now(), Instant::now());
         let mut connection = Client::connect(address);
         while !is_over.load(Ordering::Relaxed) {
@@ -109,14 +109,19 @@ impl<'a> Traffic<'a> {
             wait_until(due);
             let (body, counted) = request(&mut random, began.elapsed());
             let segment = self.segment(store);
-            let Some(reply) = seen.receive(post(&mut connection, address, &body)) else { continue };
+            let Some(reply) = results.receive(post(&mut connection, address, &body)) else {
+                continue;
+            };
             if let Some(client) =
                 counted.filter(|_| reply.is_allowed() && segment == self.segment(store))
             {
-                *seen.admissions.entry((segment, store, client)).or_default() += 1;
+                *results.admissions.entry((segment, store, client)).or_default() += 1;
+                if store == Store::Redis {
+                    self.segments.record_admission(segment);
+                }
             }
         }
-        seen
+        results
     }
 
     /// The current segment. Faults of Redis do not concern the memory store.
@@ -128,7 +133,7 @@ impl<'a> Traffic<'a> {
     }
 }
 
-impl Seen {
+impl Results {
     /// Counts a response. Returns it unless it failed.
     fn receive(&mut self, reply: io::Result<Reply>) -> Option<Reply> {
         self.requests += 1;
@@ -141,7 +146,7 @@ impl Seen {
         None
     }
 
-    /// Adds what another sender saw.
+    /// Adds the results of another sender.
     pub(super) fn add(&mut self, mut other: Self) {
         self.requests += other.requests;
         self.shed += other.shed;
