@@ -86,8 +86,8 @@ impl GrpcClient {
         within(&self.runtime, exchange(requests, body))
     }
 
-    /// Sends `begin`, and then `more` again and again until the node answers or `max` bytes are sent, which end the body. Sends no
-    /// more than the node's flow control allows. Returns the number of bytes sent, and the reply.
+    /// Sends `begin`, and then `more` again and again until the node answers. Sends no more than the node's flow control allows.
+    /// Returns the number of bytes sent, and the reply.
     ///
     /// # Errors
     /// There is no reply.
@@ -95,12 +95,11 @@ impl GrpcClient {
         &mut self,
         begin: Bytes,
         more: Bytes,
-        max: usize,
     ) -> io::Result<(usize, GrpcReply)> {
         let requests = self.requests.clone();
         within(&self.runtime, async {
             let (response, sending) = begin_call(requests).await?;
-            let mut upload = Upload { response, sending, part: begin, more, sent: 0, max };
+            let mut upload = Upload { response, sending, part: begin, more, sent: 0 };
             let response = poll_fn(|context| upload.poll(context)).await;
             let reply = read_reply(response.map_err(io::Error::other)?).await?;
             Ok((upload.sent, reply))
@@ -118,17 +117,12 @@ struct Upload {
     more: Bytes,
     /// The number of bytes sent.
     sent: usize,
-    /// The number of bytes after which the body ends.
-    max: usize,
 }
 
 impl Upload {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Response<RecvStream>, h2::Error>> {
         if let Poll::Ready(response) = Pin::new(&mut self.response).poll(context) {
             return Poll::Ready(response);
-        }
-        if self.sent >= self.max {
-            return Poll::Pending;
         }
         self.sending.reserve_capacity(self.part.len());
         match self.sending.poll_capacity(context) {
@@ -139,7 +133,7 @@ impl Upload {
                 }
                 self.sent += bytes.len();
                 // Fails if the node has ended the call; its response has the reason.
-                let _ = self.sending.send_data(bytes, self.sent >= self.max);
+                let _ = self.sending.send_data(bytes, false);
                 // The connection is written in another task.
                 context.waker().wake_by_ref();
             }

@@ -22,6 +22,10 @@ const UNCHARGED: usize = 1024;
 /// The charge for a longer body: a message of the maximum size.
 const CHARGE: usize = 64 * 1024;
 
+/// Maximum length of a body: one message of the maximum size with its prefix. tonic reads the messages of a unary call up to the
+/// last one, so a body without end would take the processor for the whole time-out.
+const MAX_BODY: usize = CHARGE + 5;
+
 /// The body of a request. Long incomplete bodies share the memory of those over HTTP.
 pub(super) struct RequestBody {
     body: RecvStream,
@@ -46,6 +50,7 @@ enum Memory {
 enum Failure {
     EndedEarly,
     TooSlow,
+    TooLong,
 }
 
 impl Failure {
@@ -56,6 +61,9 @@ impl Failure {
             Self::TooSlow => Status::deadline_exceeded(
                 "the request arrived more slowly than others that need the memory",
             ),
+            Self::TooLong => Status::resource_exhausted(format!(
+                "the request is longer than one message of the maximum size of {CHARGE} bytes"
+            )),
         }
     }
 }
@@ -128,6 +136,9 @@ impl RequestBody {
         let ended_early = |_| Failure::EndedEarly;
         if !self.is_data_complete {
             if let Some(data) = ready!(self.poll_received(context)) {
+                if self.length > MAX_BODY {
+                    return Poll::Ready(Some(Err(Failure::TooLong)));
+                }
                 return Poll::Ready(Some(data.map(Frame::data).map_err(ended_early)));
             }
             self.is_data_complete = true;
