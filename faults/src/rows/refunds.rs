@@ -16,6 +16,11 @@ const DURING: u64 = 4;
 const REFUNDED: u64 = 3;
 /// The usage after all, with every take and every refund counted once.
 const SETTLED: u64 = BEFORE + DURING - REFUNDED;
+/// The usage after all, if the refund never reached Redis.
+const NOT_REFUNDED: u64 = BEFORE + DURING;
+/// One client in this many, and at least one, may lose its refund: the reply to another call, such as a node report, can cut the connection
+/// before the proxy has passed the refund on. The node cannot know that, and must not credit it.
+const MAX_LOST: u32 = 50;
 
 pub(super) fn refund_with_lost_reply_is_credited_once(stage: &Stage) -> String {
     let server = redis::start();
@@ -25,21 +30,28 @@ pub(super) fn refund_with_lost_reply_is_credited_once(stage: &Stage) -> String {
     let node = setup.patient().start();
     node.wait_exact();
     let clients = stage.scale().pick(20, 1000);
-    let lost = (0..clients).filter(|client| refund_with_cut_reply(&node, &proxy, *client)).count();
+    let is_lost: Vec<bool> =
+        (0..clients).map(|client| refund_with_cut_reply(&node, &proxy, client)).collect();
+    let (lost, mut never_reached) = (is_lost.iter().filter(|lost| **lost).count(), 0);
     assert!(lost > 0, "no reply to a refund was cut off, so nothing is proven");
-    for client in 0..clients {
+    for (client, is_lost) in (0..clients).zip(is_lost) {
         let count = || node.count(&body(client, 0));
         eventually("Redis has the debits of the outage", || {
             count().is_some_and(|count| count >= SETTLED)
         });
-        assert_eq!(count(), Some(SETTLED), "usage of client {client}");
+        let used = count().expect("Redis decides");
+        let is_right = used == SETTLED || (is_lost && used == NOT_REFUNDED);
+        assert!(is_right, "usage of client {client}: {used}, expected {SETTLED}");
+        never_reached += u32::from(used == NOT_REFUNDED);
         let takes = (0..LIMIT).map(|_| node.post("/check", body(client, 1)));
         let admitted = takes.filter(|reply| reply.is_exact() && reply.is_allowed()).count() as u64;
-        assert_eq!(admitted, LIMIT - SETTLED, "client {client}: never above the limit");
+        assert_eq!(admitted, LIMIT - used, "client {client}: never above the limit");
     }
+    let max_lost = (clients / MAX_LOST).max(1);
+    assert!(never_reached <= max_lost, "{never_reached} refunds never reached Redis");
     format!(
-        "{clients} refunds of {REFUNDED}, {lost} replies cut off; {SETTLED} of {LIMIT} used \
-         afterwards, and {} more admitted, for every client",
+        "{clients} refunds of {REFUNDED}, {lost} replies cut off, {never_reached} cut before they reached Redis; \
+         {SETTLED} of {LIMIT} used afterwards, and {} more admitted, for every other client",
         LIMIT - SETTLED
     )
 }
